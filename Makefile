@@ -1,0 +1,39 @@
+# Every target builds its own environment in .venv; PYTHON picks the interpreter it is made with.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BASE := $(VENV)/.base-installed
+DEV := $(VENV)/.dev-installed
+
+.PHONY: run test lint bench clean
+.DEFAULT_GOAL := run
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(BASE): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(BASE) $@
+
+run: $(BASE)
+	$(BIN)/servetwin run scenarios/quickstart.yaml --out runs/quickstart
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -n auto
+
+bench: $(BASE)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) runs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Everything that draws: plotly figures and the self-contained HTML report."""

@@ -1,0 +1,1 @@
+"""Data only: one YAML file per accelerator, each figure with its source."""

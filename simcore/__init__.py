@@ -1,0 +1,1 @@
+"""The simulator: time, requests, KV memory, the cost of a step, replicas, metrics and run folders."""

@@ -1,0 +1,115 @@
+"""What a cost model and a memory planner need to know of a transformer, and nothing more."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Multi-head, multi-query or grouped-query attention of one layer.
+
+    ``head_dim`` is the width of a query and key head, ``value_head_dim`` of a value head. ``window_tokens`` is
+    the sliding window, None when a token sees its whole past.
+    """
+
+    query_heads: int
+    kv_heads: int
+    head_dim: int
+    value_head_dim: int
+    window_tokens: int | None = None
+    projection_bias: bool = False
+    output_bias: bool = False
+    query_key_norm: bool = False
+    sinks: bool = False
+
+    @property
+    def kv_elements_per_token(self) -> int:
+        """Numbers that one token leaves in the KV cache of one layer."""
+        return self.kv_heads * (self.head_dim + self.value_head_dim)
+
+
+@dataclass(frozen=True, slots=True)
+class LatentAttention:
+    """Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1).
+
+    The cache holds one latent of ``kv_lora_rank`` and one rotary key of ``rope_head_dim`` per token, shared by all
+    heads. ``q_lora_rank`` is None where queries are projected directly (DeepSeek-V2-Lite).
+    """
+
+    query_heads: int
+    kv_lora_rank: int
+    q_lora_rank: int | None
+    nope_head_dim: int
+    rope_head_dim: int
+    value_head_dim: int
+    window_tokens: int | None = None
+
+    @property
+    def kv_elements_per_token(self) -> int:
+        """Numbers that one token leaves in the KV cache of one layer."""
+        return self.kv_lora_rank + self.rope_head_dim
+
+
+@dataclass(frozen=True, slots=True)
+class DenseFeedForward:
+    """A feed-forward block with one set of weights; ``gated`` has three matrices (SwiGLU, GeGLU), else two."""
+
+    intermediate_size: int
+    gated: bool = True
+    bias: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureOfExperts:
+    """A routed feed-forward block: each token runs through ``experts_per_token`` of ``experts``.
+
+    ``shared_intermediate_size`` is the total width of the experts that every token runs through (0: none).
+    """
+
+    experts: int
+    experts_per_token: int
+    expert_intermediate_size: int
+    shared_intermediate_size: int = 0
+    gated: bool = True
+    bias: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGroup:
+    """``count`` layers alike in everything but their place."""
+
+    count: int
+    attention: Attention | LatentAttention
+    feed_forward: DenseFeedForward | MixtureOfExperts
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A decoder-only transformer, as its published configuration states it.
+
+    ``dtype`` names the numbers its weights were published in: "bf16", "fp16", "fp8" or "mxfp4";
+    ``norms_per_layer`` counts normalisations over the hidden size (2 in most, 4 in Gemma);
+    ``norm_bias`` tells LayerNorm (weight and bias) from RMSNorm; ``learned_positions`` is the row count of a learned
+    position table (0 with rotary embeddings).
+    """
+
+    name: str
+    family: str
+    hidden_size: int
+    layer_groups: tuple[LayerGroup, ...]
+    vocabulary_size: int
+    max_context_tokens: int
+    tied_embeddings: bool
+    dtype: str
+    norms_per_layer: int = 2
+    norm_bias: bool = False
+    learned_positions: int = 0
+
+    @property
+    def layers(self) -> int:
+        """Number of transformer layers."""
+        return sum(group.count for group in self.layer_groups)
+
+    @property
+    def kv_elements_per_token(self) -> int:
+        """Numbers that one token leaves in the KV cache, all layers together (windows not yet released)."""
+        return sum(group.count * group.attention.kv_elements_per_token for group in self.layer_groups)
