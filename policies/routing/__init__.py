@@ -1,0 +1,14 @@
+"""To which replica a request goes."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from policies.views import ReplicaView, RequestView
+
+
+class Routing(ABC):
+    """Picks a replica for each arriving request; a fresh object serves each run, so it may keep state."""
+
+    @abstractmethod
+    def choose(self, request: RequestView, replicas: Sequence[ReplicaView]) -> int:
+        """The index into ``replicas``, which is never empty."""

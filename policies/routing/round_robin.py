@@ -1,0 +1,20 @@
+"""Each replica in turn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from policies.routing import Routing
+from policies.views import ReplicaView, RequestView
+
+
+@dataclass(slots=True)
+class RoundRobin(Routing):
+    """Send each request to the replica after the one that got the last, whatever their load."""
+
+    _next: int = field(default=0, init=False, repr=False)
+
+    def choose(self, request: RequestView, replicas: Sequence[ReplicaView]) -> int:
+        """The next in turn."""
+        chosen = self._next % len(replicas)
+        self._next = chosen + 1
+        return chosen

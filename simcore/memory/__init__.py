@@ -1,0 +1,1 @@
+"""KV memory: how many blocks a replica has, and who holds them."""

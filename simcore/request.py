@@ -1,0 +1,51 @@
+"""One request on its way through the service."""
+
+from dataclasses import dataclass
+
+from simpy import Event
+
+from simcore.clock import NS_PER_S
+from simcore.scheduling.decode_pool import DecodePool
+
+UNSET = -1
+"""A time that has not come yet."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """What the service knows of a request; its true output length is known to the executor alone.
+
+    While the request decodes, its progress is held by its replica's decode pool, all members at once, and
+    ``generated_tokens`` asks there; ``origin`` is its place in that pool.
+    ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding.
+    """
+
+    number: int
+    arrival_ns: int
+    prompt_tokens: int
+    done: Event | None = None
+    computed_tokens: int = 0
+    known_output_tokens: int = 0
+    pool: DecodePool | None = None
+    origin: int = 0
+    admission: int = 0
+    preemptions: int = 0
+    first_scheduled_ns: int = UNSET
+    first_token_ns: int = UNSET
+
+    @property
+    def arrival_s(self) -> float:
+        """Seconds from the start of the run to its arrival."""
+        return self.arrival_ns / NS_PER_S
+
+    @property
+    def generated_tokens(self) -> int:
+        """Output tokens so far."""
+        if self.pool is None:
+            return self.known_output_tokens
+        return self.pool.context_of(self.origin) - self.prompt_tokens + 1
+
+    @property
+    def tokens_to_compute(self) -> int:
+        """Tokens of the prompt, and of the output so far, that a prefill must put in memory before decoding."""
+        return self.prompt_tokens + self.known_output_tokens - self.computed_tokens

@@ -1,0 +1,216 @@
+"""The scheduler of one replica: fills each step within the limits that its policies set."""
+
+from collections.abc import Iterator
+
+from policies.batching import Batching, StepLimits
+from policies.ordering import Ordering
+from policies.preemption import Preemption
+from simcore.memory.block_manager import KVBlockManager
+from simcore.request import UNSET, Request
+from simcore.scheduling.contention import fill_under_contention
+from simcore.scheduling.decode_pool import DecodePool
+from simcore.scheduling.plan import BatchPlan, Chunk
+from simcore.scheduling.waiting_queue import WaitingQueue
+
+
+class Scheduler:
+    """Continuous batching over paged KV memory, step for step as vLLM V1 does it.
+
+    A step first serves the requests that already run, in the order of their admission: one token for each that
+    decodes, the next chunk of its prompt for each that does not yet. If memory runs short, the preemption policy
+    picks victims. Then waiting requests are admitted in the order of the ordering policy while slots, token budget and memory last; the
+    first that does not fit ends admission, so that none is overtaken. A step that preempts admits nobody.
+
+    ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free.
+    The scheduler is itself the ``ReplicaView`` that policies see.
+    """
+
+    def __init__(
+        self,
+        ordering: Ordering,
+        batching: Batching,
+        preemption: Preemption,
+        memory: KVBlockManager,
+        window_tokens: tuple[int, ...] = (),
+        reserve_whole_prompt: bool = True,
+    ) -> None:
+        self.batching = batching
+        self.preemption = preemption
+        self.memory = memory
+        self.waiting = WaitingQueue(ordering)
+        self.running: dict[int, Request] = {}
+        self.prefilling: dict[int, Request] = {}
+        self.pool = DecodePool(memory.block_size_tokens, window_tokens)
+        self._reserve_whole_prompt = reserve_whole_prompt
+        self._stable_steps = min(ordering.stable_steps, batching.stable_steps)
+        self._admissions = 0
+        self._latest_decoding_admission = 0
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests in the queue."""
+        return len(self.waiting)
+
+    @property
+    def running_requests(self) -> int:
+        """Requests that hold KV memory."""
+        return len(self.running)
+
+    @property
+    def decoding_requests(self) -> int:
+        """Requests whose prompt is done."""
+        return self.pool.size
+
+    @property
+    def free_blocks(self) -> int:
+        """KV blocks that nobody holds."""
+        return self.memory.free_blocks
+
+    @property
+    def total_blocks(self) -> int:
+        """KV blocks in all."""
+        return self.memory.total_blocks
+
+    def submit(self, request: Request, now_s: float) -> None:
+        """Enter a request into the queue."""
+        self.waiting.push(request, now_s)
+
+    def plan(self, now_ns: int) -> BatchPlan:
+        """The next step; its blocks are allocated, its preempted requests back in the queue."""
+        now_s = now_ns / 1e9
+        limits = self.batching.limits(self, now_s)
+        plan = self._fill_running(limits) or fill_under_contention(self, limits, now_s)
+        budget = limits.max_batched_tokens - plan.decoding
+        for chunk in plan.chunks:
+            budget -= chunk.tokens
+        if self.waiting and not plan.preempted:
+            budget = self._admit(plan, limits, budget, now_ns)
+        if not plan.chunks and not plan.preempted and not plan.stalled:
+            plan.stable_steps = self._stable_steps
+            plan.admits_arrivals = budget > 0 and len(self.running) < limits.max_running_requests
+        return plan
+
+    def _fill_running(self, limits: StepLimits) -> BatchPlan | None:
+        """Serve all running requests, or None if budget or memory may not suffice for all of them."""
+        pool, memory = self.pool, self.memory
+        budget = limits.max_batched_tokens - pool.size
+        blocks = pool.blocks_needed(1) if pool.size else 0
+        if budget < 0 or blocks > memory.free_blocks:
+            return None
+        plan = BatchPlan(decoding=pool.size)
+        for request in self.prefilling.values():
+            wanted = min(request.tokens_to_compute, limits.max_chunk_tokens)
+            if wanted > budget and request.admission < self._latest_decoding_admission:
+                return None
+            tokens = min(wanted, budget)
+            if tokens == 0:
+                break
+            budget -= tokens
+            blocks += memory.blocks_to_grow(request.computed_tokens, tokens)
+            plan.chunks.append(Chunk(request, tokens, request.computed_tokens))
+        if blocks > memory.free_blocks:
+            return None
+        if blocks:
+            memory.allocate(blocks)
+        return plan
+
+    def _admit(self, plan: BatchPlan, limits: StepLimits, budget: int, now_ns: int) -> int:
+        waiting, memory = self.waiting, self.memory
+        while budget > 0 and waiting and len(self.running) < limits.max_running_requests:
+            request = waiting.first()
+            known = request.tokens_to_compute
+            tokens = min(known, limits.max_chunk_tokens, budget)
+            blocks = memory.blocks_for(tokens)
+            required = memory.blocks_for(known) if self._reserve_whole_prompt else blocks
+            if required > memory.free_blocks:
+                break
+            waiting.pop()
+            memory.allocate(blocks)
+            self._admissions += 1
+            request.admission = self._admissions
+            if request.first_scheduled_ns == UNSET:
+                request.first_scheduled_ns = now_ns
+            self.running[request.number] = request
+            self.prefilling[request.number] = request
+            plan.chunks.append(Chunk(request, tokens, 0))
+            plan.admitted += 1
+            budget -= tokens
+        return budget
+
+    def steps_before_shortage(self, limit: int) -> int:
+        """How many steps like the one just planned, itself included, memory has room for; at most ``limit``."""
+        if limit == 1:
+            return 1
+        return 1 + self.pool.steps_within(self.memory.free_blocks, limit - 1, after=1)
+
+    def commit(self, plan: BatchPlan, steps: int) -> list[Request]:
+        """Take note that ``steps`` steps of this plan were run; returns the requests whose prefill is complete."""
+        pool = self.pool
+        if plan.decoding:
+            if steps > 1:
+                blocks = pool.blocks_needed(steps - 1, after=1)
+                if blocks:
+                    self.memory.allocate(blocks)
+            for request in plan.stalled:
+                request.computed_tokens = pool.leave(request.origin)
+            pool.advance(steps)
+            for request in plan.stalled:
+                request.origin = pool.join(request.computed_tokens)
+        completed = []
+        for request, tokens, computed_tokens in plan.chunks:
+            request.computed_tokens = computed_tokens + tokens
+            if not request.tokens_to_compute:
+                del self.prefilling[request.number]
+                completed.append(request)
+        return completed
+
+    def start_decoding(self, request: Request) -> None:
+        """Let a request decode whose prefill is complete and whose next token is known."""
+        self._latest_decoding_admission = max(self._latest_decoding_admission, request.admission)
+        request.pool = self.pool
+        request.origin = self.pool.join(request.computed_tokens)
+
+    def finish(self, request: Request) -> None:
+        """Free what a running request holds: it is complete."""
+        self._free(request)
+        del self.running[request.number]
+
+    def preempt(self, request: Request, now_s: float) -> None:
+        """Free what a running request holds and put it back into the queue; its tokens will be computed again."""
+        self.finish(request)
+        self.prefilling.pop(request.number, None)
+        request.computed_tokens = 0
+        request.preemptions += 1
+        self.waiting.push(request, now_s)
+
+    def _free(self, request: Request) -> None:
+        if request.pool is not None:
+            request.known_output_tokens = request.generated_tokens
+            request.computed_tokens = self.pool.leave(request.origin)
+            request.pool = None
+        self.memory.release(self.memory.blocks_for(request.computed_tokens))
+
+    def scheduled(self, plan: BatchPlan) -> Iterator[tuple[Request, int]]:
+        """Each request of a plan just made with its new tokens, in scheduling order; walks the whole batch."""
+        chunk_tokens = {chunk.request.number: chunk.tokens for chunk in plan.chunks}
+        left_out = {request.number for request in plan.stalled}
+        for number, request in self.running.items():
+            if number in chunk_tokens:
+                yield request, chunk_tokens[number]
+            elif request.pool is not None and number not in left_out:
+                yield request, 1
+
+    def check_invariants(self) -> None:
+        """Recount everything the slow way; raises AssertionError where the books are wrong."""
+        decoding = [request for request in self.running.values() if request.pool is not None]
+        contexts = [self.pool.context_of(request.origin) for request in decoding]
+        prefilling = [request for request in self.running.values() if request.pool is None]
+        held = sum(map(self.memory.blocks_for, contexts))
+        held += sum(self.memory.blocks_for(request.computed_tokens) for request in prefilling)
+        found = (len(decoding), sum(contexts), held, list(self.prefilling.values()))
+        noted = (self.pool.size, self.pool.context_tokens, self.memory.used_blocks, prefilling)
+        if found != noted:
+            raise AssertionError(f"recounted {found}, noted {noted}")
+        for window in self.pool.windows:
+            if window.tokens != sum(min(context, window.window_tokens) for context in contexts):
+                raise AssertionError(f"window of {window.window_tokens} tokens: noted {window.tokens}")
