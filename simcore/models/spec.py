@@ -62,7 +62,8 @@ class DenseFeedForward:
 class MixtureOfExperts:
     """A routed feed-forward block: each token runs through ``experts_per_token`` of ``experts``.
 
-    ``shared_intermediate_size`` is the total width of the experts that every token runs through (0: none).
+    ``shared_intermediate_size`` is the total width of the experts that every token runs through (0: none);
+    ``bias`` tells of the experts, ``router_bias`` of one number per expert added to the router's scores.
     """
 
     experts: int
@@ -71,6 +72,7 @@ class MixtureOfExperts:
     shared_intermediate_size: int = 0
     gated: bool = True
     bias: bool = False
+    router_bias: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,12 @@ class LayerGroup:
 class ModelSpec:
     """A decoder-only transformer, as its published configuration states it.
 
-    ``dtype`` names the numbers its weights were published in: "bf16", "fp16", "fp8" or "mxfp4";
-    ``norms_per_layer`` counts normalisations over the hidden size (2 in most, 4 in Gemma);
-    ``norm_bias`` tells LayerNorm (weight and bias) from RMSNorm; ``learned_positions`` is the row count of a learned
-    position table (0 with rotary embeddings).
+    ``dtype`` names the numbers its weights were published in: "fp32", "bf16", "fp16", "fp8" or "mxfp4";
+    ``norms_per_layer`` counts normalisations over the hidden size (2 in most, 4 in Gemma), ``final_norm`` tells whether
+    one more follows the last layer; ``norm_bias`` tells LayerNorm (weight and bias) from RMSNorm;
+    ``learned_positions`` is the row count of a learned position table (0 with rotary embeddings).
+    ``embedding_size`` is the width of the token embedding and head where it differs from the hidden size (opt-350m
+    alone): one projection leads in, another out. Vision towers and multi-token-prediction modules are no part of it.
     """
 
     name: str
@@ -103,6 +107,8 @@ class ModelSpec:
     norms_per_layer: int = 2
     norm_bias: bool = False
     learned_positions: int = 0
+    final_norm: bool = True
+    embedding_size: int | None = None
 
     @property
     def layers(self) -> int:

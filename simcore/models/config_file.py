@@ -1,0 +1,74 @@
+"""From a Hugging Face ``config.json`` to the facts of a model."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from simcore.errors import FileError, InputError
+from simcore.models.families import FAMILIES, DecoderConfig
+from simcore.models.spec import ModelSpec
+from simcore.validation import explain
+
+_BY_ARCHITECTURE = {name: family for family in FAMILIES for name in family.architectures}
+_BY_MODEL_TYPE = {name: family for family in FAMILIES for name in family.model_types}
+_PRECISION_KEYS = ("torch_dtype", "dtype", "quantization_config")
+
+
+def load_config_file(path: Path) -> ModelSpec:
+    """The model described by a ``config.json``, or by the one in a folder; named after the folder or the file.
+
+    Raises ``FileError`` if there is no such file or it is not JSON, ``InputError`` if a key is missing or absurd.
+    """
+    file = path / "config.json" if path.is_dir() else path
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError(file, "no such file") from None
+    except OSError as error:
+        raise FileError(file, f"cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise FileError(file, "not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise FileError(file, f"not valid JSON ({error.msg})", error.lineno) from None
+    if not isinstance(config, dict):
+        raise FileError(file, "expected a JSON object of configuration keys")
+    name = file.resolve().parent.name if file.name == "config.json" else file.stem
+    return read_config(config, name, source=f"{file}: ")
+
+
+def read_config(config: Mapping[str, Any], name: str, source: str = "") -> ModelSpec:
+    """The model described by the keys of a Hugging Face configuration; ``source`` goes before a field in errors.
+
+    Of a multimodal model, whose ``text_config`` holds the language model, only that part is read.
+
+    Raises ``InputError`` for a missing or absurd key and for an architecture of no supported family, which it lists.
+    """
+    text = config.get("text_config")
+    if isinstance(text, dict):
+        shared = {key: config[key] for key in _PRECISION_KEYS if key in config}
+        config, source = shared | text, f"{source}text_config."
+    family = _family(config, source)
+    if config.get("torch_dtype") is None and "dtype" in config:
+        config = {**config, "torch_dtype": config["dtype"]}
+    try:
+        return family.model_validate(config).spec(name)
+    except ValidationError as error:
+        raise explain(error, family, source) from None
+
+
+def _family(config: Mapping[str, Any], source: str) -> type[DecoderConfig]:
+    """By ``architectures``, which says what is run; by ``model_type`` where a nested configuration leaves that out."""
+    architectures = config.get("architectures")
+    if isinstance(architectures, list) and architectures:
+        return _supported(f"{source}architectures", architectures[0], _BY_ARCHITECTURE)
+    return _supported(f"{source}model_type", config.get("model_type"), _BY_MODEL_TYPE)
+
+
+def _supported(field: str, name: object, families: Mapping[str, type[DecoderConfig]]) -> type[DecoderConfig]:
+    # No nearest name: an architecture that is not supported is hardly ever a misspelt one.
+    if not isinstance(name, str) or name not in families:
+        raise InputError(field, name, f"a supported one ({', '.join(sorted(families))})")
+    return families[name]

@@ -1,0 +1,178 @@
+"""What the configurations of all families share: the keys, the checks, and the way from keys to a model's facts."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
+from pydantic_core import PydanticKnownError
+
+from simcore.models.spec import (
+    Attention,
+    DenseFeedForward,
+    LatentAttention,
+    LayerGroup,
+    MixtureOfExperts,
+    ModelSpec,
+)
+
+Layer = tuple[Attention | LatentAttention, DenseFeedForward | MixtureOfExperts]
+# Published models have at most some hundred layers; a number beyond this is a slip of the pen.
+LayerCount = Annotated[int, Field(gt=0, le=10_000)]
+LayerType = Literal["full_attention", "sliding_attention"]
+
+_DTYPES: Mapping[str | None, str] = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+
+
+class Quantization(BaseModel):
+    """How the weights of a published checkpoint are quantised."""
+
+    quant_method: Literal["fp8", "mxfp4"]
+
+
+class DecoderConfig(BaseModel):
+    """Keys of a Hugging Face configuration that every family has; a subclass is the reader of one family.
+
+    Field names are the keys as published. A key has a default only where the family's configuration class in
+    ``transformers`` has the same one and published files leave the key out; any other missing key is an error.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    model_types: ClassVar[tuple[str, ...]]
+    """Values of the key ``model_type`` that name the family, its usual name first."""
+    architectures: ClassVar[tuple[str, ...]]
+    """Values of the key ``architectures`` that name the family."""
+
+    vocab_size: PositiveInt
+    hidden_size: PositiveInt
+    num_hidden_layers: LayerCount
+    num_attention_heads: PositiveInt
+    max_position_embeddings: PositiveInt
+    tie_word_embeddings: bool = False
+    quantization_config: Quantization | None = None
+    torch_dtype: Literal["float32", "bfloat16", "float16"] | None = Field(None, validate_default=True)
+
+    @abstractmethod
+    def layer(self, index: int) -> Layer:
+        """Attention and feed-forward block of the layer ``index``, counted from 0."""
+
+    def particulars(self) -> dict[str, Any]:
+        """Facts of a ``ModelSpec`` in which the family departs from the defaults there."""
+        return {}
+
+    def spec(self, name: str) -> ModelSpec:
+        """The model's facts, under ``name``."""
+        layers = Counter(self.layer(index) for index in range(self.num_hidden_layers))
+        quantised = self.quantization_config
+        return ModelSpec(
+            name=name,
+            family=self.model_types[0],
+            hidden_size=self.hidden_size,
+            layer_groups=tuple(LayerGroup(count, *layer) for layer, count in layers.items()),
+            vocabulary_size=self.vocab_size,
+            max_context_tokens=self.max_position_embeddings,
+            tied_embeddings=self.tie_word_embeddings,
+            dtype=quantised.quant_method if quantised else _DTYPES[self.torch_dtype],
+            **self.particulars(),
+        )
+
+    def visible_window(self, window_tokens: int | None) -> int | None:
+        """``window_tokens``, or None where it spans the whole context and so hides nothing."""
+        if window_tokens is None or window_tokens >= self.max_position_embeddings:
+            return None
+        return window_tokens
+
+    @field_validator("torch_dtype")
+    @classmethod
+    def _some_precision_is_stated(cls, dtype: str | None, info: ValidationInfo) -> str | None:
+        if dtype is None and info.data.get("quantization_config", "broken") is None:
+            raise PydanticKnownError("missing")
+        return dtype
+
+
+class GroupedQueryConfig(DecoderConfig):
+    """A family whose layers have multi-head, multi-query or grouped-query attention, with or without windows."""
+
+    num_key_value_heads: PositiveInt | None
+    head_dim: PositiveInt | None = Field(None, validate_default=True)
+
+    def attention(self, index: int) -> Attention:
+        """Attention of the layer ``index``; a family adds what sets its own apart by ``attention_traits``."""
+        head_dim = self.head_dim or self.hidden_size // self.num_attention_heads
+        return Attention(
+            query_heads=self.num_attention_heads,
+            kv_heads=self.num_key_value_heads or self.num_attention_heads,
+            head_dim=head_dim,
+            value_head_dim=head_dim,
+            window_tokens=self.visible_window(self.window_tokens(index)),
+            **self.attention_traits(),
+        )
+
+    def attention_traits(self) -> dict[str, bool]:
+        """Biases, norms and sinks of the family's attention."""
+        return {}
+
+    def window_tokens(self, index: int) -> int | None:
+        """Sliding window of the layer ``index``, None if it attends to everything."""
+        return None
+
+    @field_validator("num_key_value_heads")
+    @classmethod
+    def _query_heads_share_kv_heads_evenly(cls, kv_heads: int | None, info: ValidationInfo) -> int | None:
+        query_heads = info.data.get("num_attention_heads")
+        if kv_heads is not None and query_heads is not None and query_heads % kv_heads:
+            raise ValueError(f"a divisor of num_attention_heads ({query_heads})")
+        return kv_heads
+
+    @field_validator("head_dim")
+    @classmethod
+    def _heads_share_hidden_size_evenly(cls, head_dim: int | None, info: ValidationInfo) -> int | None:
+        hidden_size, heads = info.data.get("hidden_size"), info.data.get("num_attention_heads")
+        if head_dim is None and hidden_size is not None and heads is not None and hidden_size % heads:
+            raise ValueError(
+                f"a whole number, since hidden_size ({hidden_size}) is no multiple of num_attention_heads ({heads})"
+            )
+        return head_dim
+
+
+class WindowedConfig(GroupedQueryConfig):
+    """A family in which some layers slide: told layer by layer in ``layer_types``, else by the family's own rule."""
+
+    sliding_window: PositiveInt | None
+    layer_types: list[LayerType] | None = None
+
+    @abstractmethod
+    def slides(self, index: int) -> bool:
+        """Whether the layer ``index`` has a sliding window, where no ``layer_types`` says so."""
+
+    def window_tokens(self, index: int) -> int | None:
+        """Sliding window of the layer ``index``, None if it attends to everything."""
+        if self.layer_types is None:
+            sliding = self.slides(index)
+        else:
+            sliding = self.layer_types[index] == "sliding_attention"
+        return self.sliding_window if sliding else None
+
+    @field_validator("layer_types")
+    @classmethod
+    def _one_type_for_each_layer(cls, types: list[LayerType] | None, info: ValidationInfo) -> list[LayerType] | None:
+        layers = info.data.get("num_hidden_layers")
+        if types is not None and layers is not None and len(types) != layers:
+            raise ValueError(f"one entry for each of the {layers} layers, not {len(types)}")
+        return types
+
+
+class RoutedConfig(DecoderConfig):
+    """A family with a mixture of experts; each names the number of experts in its own way."""
+
+    num_experts_per_tok: PositiveInt
+
+    @field_validator("num_local_experts", "num_experts", "n_routed_experts", check_fields=False)
+    @classmethod
+    def _enough_experts_to_choose_from(cls, experts: int, info: ValidationInfo) -> int:
+        per_token = info.data.get("num_experts_per_tok")
+        if per_token is not None and experts < per_token:
+            raise ValueError(f"at least num_experts_per_tok ({per_token})")
+        return experts

@@ -1,0 +1,85 @@
+"""Llama and the families that keep its layer: Mistral, Mixtral, Phi-3."""
+
+from typing import ClassVar
+
+from pydantic import PositiveInt
+
+from simcore.models.families.base import GroupedQueryConfig, Layer, RoutedConfig
+from simcore.models.spec import DenseFeedForward, MixtureOfExperts
+
+
+class LlamaConfig(GroupedQueryConfig):
+    """Llama 1 to 3 and models published in its form (Yi, SmolLM2, …); Llama 1 files do not state key-value heads."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("llama",)
+    architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLM",)
+
+    num_key_value_heads: PositiveInt | None = None
+    intermediate_size: PositiveInt
+    attention_bias: bool = False
+    mlp_bias: bool = False
+
+    def layer(self, index: int) -> Layer:
+        """Attention and feed-forward block, the same in all layers."""
+        return self.attention(index), DenseFeedForward(self.intermediate_size, bias=self.mlp_bias)
+
+    def attention_traits(self) -> dict[str, bool]:
+        """One switch for the biases of all four projections."""
+        return {"projection_bias": self.attention_bias, "output_bias": self.attention_bias}
+
+
+class MistralConfig(GroupedQueryConfig):
+    """Mistral: all layers slide (v0.1) or none does (``sliding_window`` null, from v0.2 on)."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("mistral",)
+    architectures: ClassVar[tuple[str, ...]] = ("MistralForCausalLM",)
+
+    intermediate_size: PositiveInt
+    sliding_window: PositiveInt | None
+
+    def layer(self, index: int) -> Layer:
+        """Attention and feed-forward block, the same in all layers."""
+        return self.attention(index), DenseFeedForward(self.intermediate_size)
+
+    def window_tokens(self, index: int) -> int | None:
+        """The same window, or none, in all layers."""
+        return self.sliding_window
+
+
+class MixtralConfig(RoutedConfig, GroupedQueryConfig):
+    """Mixtral: Mistral's attention, and a mixture of experts in every layer."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("mixtral",)
+    architectures: ClassVar[tuple[str, ...]] = ("MixtralForCausalLM",)
+
+    intermediate_size: PositiveInt
+    sliding_window: PositiveInt | None = None
+    num_local_experts: PositiveInt
+
+    def layer(self, index: int) -> Layer:
+        """Attention and feed-forward block, the same in all layers."""
+        experts = MixtureOfExperts(self.num_local_experts, self.num_experts_per_tok, self.intermediate_size)
+        return self.attention(index), experts
+
+    def window_tokens(self, index: int) -> int | None:
+        """The same window, or none, in all layers."""
+        return self.sliding_window
+
+
+class Phi3Config(GroupedQueryConfig):
+    """Phi-3: its fused projections (QKV in one matrix, gate and up in one) hold the same weights as Llama's."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("phi3",)
+    architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM",)
+
+    num_key_value_heads: PositiveInt | None = None
+    intermediate_size: PositiveInt
+    sliding_window: PositiveInt | None = None
+
+    def layer(self, index: int) -> Layer:
+        """Attention and feed-forward block, the same in all layers."""
+        return self.attention(index), DenseFeedForward(self.intermediate_size)
+
+    def window_tokens(self, index: int) -> int | None:
+        """The same window, or none, in all layers."""
+        return self.sliding_window

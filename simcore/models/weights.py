@@ -1,0 +1,219 @@
+"""Every weight tensor of a model, and what follows from their sizes: parameters, bytes of weights, bytes of KV."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from simcore.errors import InputError, UnknownNameError
+from simcore.models.spec import (
+    Attention,
+    DenseFeedForward,
+    LatentAttention,
+    MixtureOfExperts,
+    ModelSpec,
+)
+
+KV_ELEMENT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
+WEIGHT_DTYPES = ("bf16", "fp16", "fp32", "fp8", "mxfp4")
+
+_FULL_PRECISION_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
+_SMALL_TENSOR_BYTES = 2  # what a quantised checkpoint leaves alone stays in bf16
+_FP8_BLOCK = 128
+_FP8_SCALE_BYTES = 4
+_MXFP4_BLOCK = 32
+_MXFP4_BLOCK_BYTES = _MXFP4_BLOCK // 2 + 1
+
+
+class Role(Enum):
+    """What a tensor is for, as far as its precision or its use by a token depends on it."""
+
+    INPUT_EMBEDDING = "input embedding"
+    HEAD = "head"
+    LINEAR = "linear"
+    EXPERT = "expert"
+    ROUTER = "router"
+    VECTOR = "vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """``copies`` tensors of ``rows`` x ``columns`` (output x input), of which one token uses ``active``."""
+
+    role: Role
+    rows: int
+    columns: int
+    copies: int
+    active: int
+
+    @property
+    def elements(self) -> int:
+        """Numbers in one copy."""
+        return self.rows * self.columns
+
+    def times(self, layers: int) -> "Weight":
+        """The same tensor in each of ``layers`` layers."""
+        return Weight(self.role, self.rows, self.columns, self.copies * layers, self.active * layers)
+
+
+class ParameterCount(NamedTuple):
+    """Parameters of a model, and those at work for one token (they differ by the experts it is not sent to)."""
+
+    total: int
+    active: int
+
+
+def weights(spec: ModelSpec) -> Iterator[Weight]:
+    """The tensors of the model's checkpoint; fused and separate projections hold the same numbers."""
+    width = spec.embedding_size or spec.hidden_size
+    embedding_role = Role.HEAD if spec.tied_embeddings else Role.INPUT_EMBEDDING
+    yield _matrix(spec.vocabulary_size, width, embedding_role)
+    if not spec.tied_embeddings:
+        yield _matrix(spec.vocabulary_size, width, Role.HEAD)
+    if spec.embedding_size is not None:
+        yield _matrix(spec.hidden_size, width)
+        yield _matrix(width, spec.hidden_size)
+    if spec.learned_positions:
+        yield _matrix(spec.learned_positions, spec.hidden_size, Role.INPUT_EMBEDDING)
+    norms = spec.layers * spec.norms_per_layer + spec.final_norm
+    yield _vector(spec.hidden_size).times(norms * (2 if spec.norm_bias else 1))
+    for group in spec.layer_groups:
+        for weight in _attention(group.attention, spec.hidden_size):
+            yield weight.times(group.count)
+        for weight in _feed_forward(group.feed_forward, spec.hidden_size):
+            yield weight.times(group.count)
+
+
+def count_parameters(spec: ModelSpec) -> ParameterCount:
+    """Total and active parameters, embedding and head in both, vision tower and multi-token prediction in neither.
+
+    Publishers count active parameters in two ways: all but the unused experts, as here, or without the input
+    embedding as well, of which a token reads one row; ``input_embedding_parameters`` is the difference.
+    """
+    tensors = list(weights(spec))
+    return ParameterCount(
+        total=sum(weight.elements * weight.copies for weight in tensors),
+        active=sum(weight.elements * weight.active for weight in tensors),
+    )
+
+
+def input_embedding_parameters(spec: ModelSpec) -> int:
+    """Parameters of the tables that are only looked up: token embedding (unless tied to the head) and positions."""
+    return sum(weight.elements for weight in weights(spec) if weight.role is Role.INPUT_EMBEDDING)
+
+
+def weight_bytes(spec: ModelSpec, dtype: str | None = None) -> int:
+    """Bytes of all weights in ``dtype``, by default the one that the model was published in.
+
+    "fp8" is the layout of DeepSeek-V3: matrices of attention and feed-forward in fp8 with one fp32 scale per block of
+    128 x 128 (arXiv:2412.19437, section 3.3.2); embedding, head, router, norms and biases in bf16. "mxfp4" is the
+    layout of GPT-OSS: matrices of the experts in 4 bits with one 8-bit scale per 32 numbers, that is 4.25 bits each
+    (OCP Microscaling Formats v1.0), all else in bf16. Scales are part of the bytes, not of the parameters.
+
+    Raises ``UnknownNameError`` for any other dtype, ``InputError`` for mxfp4 in a model without experts.
+    """
+    dtype = spec.dtype if dtype is None else dtype
+    if dtype not in WEIGHT_DTYPES:
+        raise UnknownNameError("weight dtype", dtype, WEIGHT_DTYPES)
+    tensors = list(weights(spec))
+    if dtype == "mxfp4" and not any(weight.role is Role.EXPERT for weight in tensors):
+        raise InputError("weight dtype", dtype, f"another one for {spec.name}: mxfp4 is for experts, which it lacks")
+    return sum(weight.copies * _tensor_bytes(weight, dtype) for weight in tensors)
+
+
+def kv_bytes_per_token(spec: ModelSpec, dtype: str = "bf16") -> int:
+    """Bytes that one token adds to the KV cache, all layers together and before any window releases it.
+
+    Raises ``UnknownNameError`` for a dtype other than fp32, bf16, fp16 or fp8.
+    """
+    if dtype not in KV_ELEMENT_BYTES:
+        raise UnknownNameError("KV cache dtype", dtype, KV_ELEMENT_BYTES)
+    return spec.kv_elements_per_token * KV_ELEMENT_BYTES[dtype]
+
+
+def _tensor_bytes(weight: Weight, dtype: str) -> int:
+    if dtype in _FULL_PRECISION_BYTES:
+        return weight.elements * _FULL_PRECISION_BYTES[dtype]
+    if dtype == "fp8" and weight.role in (Role.LINEAR, Role.EXPERT):
+        blocks = _blocks(weight.rows, _FP8_BLOCK) * _blocks(weight.columns, _FP8_BLOCK)
+        return weight.elements + blocks * _FP8_SCALE_BYTES
+    if dtype == "mxfp4" and weight.role is Role.EXPERT:
+        return weight.rows * _blocks(weight.columns, _MXFP4_BLOCK) * _MXFP4_BLOCK_BYTES
+    return weight.elements * _SMALL_TENSOR_BYTES
+
+
+def _blocks(length: int, block: int) -> int:
+    return -(-length // block)
+
+
+def _matrix(rows: int, columns: int, role: Role = Role.LINEAR, copies: int = 1, active: int = 1) -> Weight:
+    return Weight(role, rows, columns, copies, active)
+
+
+def _vector(length: int, copies: int = 1, active: int = 1) -> Weight:
+    return Weight(Role.VECTOR, 1, length, copies, active)
+
+
+def _attention(attention: Attention | LatentAttention, hidden_size: int) -> Iterator[Weight]:
+    if isinstance(attention, LatentAttention):
+        yield from _latent_attention(attention, hidden_size)
+        return
+    query_width = attention.query_heads * attention.head_dim
+    key_width = attention.kv_heads * attention.head_dim
+    value_width = attention.kv_heads * attention.value_head_dim
+    for width in (query_width, key_width, value_width):
+        yield _matrix(width, hidden_size)
+        if attention.projection_bias:
+            yield _vector(width)
+    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim)
+    if attention.output_bias:
+        yield _vector(hidden_size)
+    if attention.query_key_norm:
+        yield _vector(attention.head_dim, copies=2, active=2)
+    if attention.sinks:
+        yield _vector(attention.query_heads)
+
+
+def _latent_attention(attention: LatentAttention, hidden_size: int) -> Iterator[Weight]:
+    query_width = attention.query_heads * (attention.nope_head_dim + attention.rope_head_dim)
+    if attention.q_lora_rank is None:
+        yield _matrix(query_width, hidden_size)
+    else:
+        yield _matrix(attention.q_lora_rank, hidden_size)
+        yield _vector(attention.q_lora_rank)
+        yield _matrix(query_width, attention.q_lora_rank)
+    yield _matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size)
+    yield _vector(attention.kv_lora_rank)
+    up_width = attention.query_heads * (attention.nope_head_dim + attention.value_head_dim)
+    yield _matrix(up_width, attention.kv_lora_rank)
+    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim)
+
+
+def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) -> Iterator[Weight]:
+    if isinstance(block, DenseFeedForward):
+        yield from _dense(block, hidden_size)
+        return
+    yield _matrix(block.experts, hidden_size, Role.ROUTER)
+    if block.router_bias:
+        yield _vector(block.experts)
+    if block.shared_intermediate_size:
+        yield from _dense(DenseFeedForward(block.shared_intermediate_size, block.gated, block.bias), hidden_size)
+    expert = DenseFeedForward(block.expert_intermediate_size, block.gated, block.bias)
+    for weight in _dense(expert, hidden_size):
+        role = Role.EXPERT if weight.role is Role.LINEAR else weight.role
+        yield Weight(
+            role,
+            weight.rows,
+            weight.columns,
+            weight.copies * block.experts,
+            weight.active * block.experts_per_token,
+        )
+
+
+def _dense(block: DenseFeedForward, hidden_size: int) -> Iterator[Weight]:
+    into = 2 if block.gated else 1
+    yield _matrix(block.intermediate_size, hidden_size, copies=into, active=into)
+    yield _matrix(hidden_size, block.intermediate_size)
+    if block.bias:
+        yield _vector(block.intermediate_size, copies=into, active=into)
+        yield _vector(hidden_size)

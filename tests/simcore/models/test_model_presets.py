@@ -1,0 +1,157 @@
+"""The models known by name, against the numbers that their publishers and the Hugging Face hub state."""
+
+import pytest
+
+from simcore.errors import UnknownNameError
+from simcore.models import (
+    Attention,
+    LatentAttention,
+    MixtureOfExperts,
+    count_parameters,
+    input_embedding_parameters,
+    kv_bytes_per_token,
+    load_model,
+    load_preset,
+    preset_names,
+    weight_bytes,
+)
+
+# name: (parameters, KV bytes per token in bf16).
+# Parameters: the count of the safetensors files on the Hugging Face hub, where the hub states one. Not so: gemma-3-27b
+# (as llama.cpp counts the language model), gpt-oss (as GGUF metadata count them), deepseek-v3 (the hub's 684531386000
+# less scales and multi-token prediction), OPT (worked out by hand from arXiv:2205.01068, table 1).
+# KV bytes: layers x KV heads x (key + value width) x 2, worked out by hand; opt-13b is the 800 KB of the
+# PagedAttention paper (arXiv:2309.06180, section 3), llama-3.1-405b, qwen2.5-72b and deepseek-v3 stand in
+# "Insights into DeepSeek-V3" (arXiv:2505.09343, table 1).
+EXACT = {
+    "deepseek-v2-lite": (15_706_484_224, 27 * 576 * 2),
+    "deepseek-v3": (671_026_419_200, 70_272),
+    "gemma-3-27b": (27_009_346_304, 62 * 16 * 256 * 2),
+    "gpt-oss-120b": (116_829_156_672, 36 * 8 * 128 * 2),
+    "gpt-oss-20b": (20_914_757_184, 24 * 8 * 128 * 2),
+    "llama-2-13b": (13_015_864_320, 40 * 40 * 256 * 2),
+    "llama-2-70b": (68_976_648_192, 327_680),
+    "llama-2-7b": (6_738_415_616, 32 * 32 * 256 * 2),
+    "llama-3.1-405b": (405_853_388_800, 516_096),
+    "llama-3.1-70b": (70_553_706_496, 327_680),
+    "llama-3.1-8b": (8_030_261_248, 131_072),
+    "mistral-7b": (7_241_732_096, 32 * 8 * 256 * 2),
+    "mixtral-8x7b": (46_702_792_704, 32 * 8 * 256 * 2),
+    "opt-13b": (
+        50_272 * 5_120 + 2_050 * 5_120 + 40 * (12 * 5_120**2 + 13 * 5_120) + 2 * 5_120,
+        819_200,
+    ),
+    "opt-66b": (
+        50_272 * 9_216 + 2_050 * 9_216 + 64 * (12 * 9_216**2 + 13 * 9_216) + 2 * 9_216,
+        64 * 9_216 * 2 * 2,
+    ),
+    "phi-3-mini": (3_821_079_552, 32 * 32 * 192 * 2),
+    "qwen2.5-72b": (72_706_203_648, 327_680),
+    "qwen2.5-7b": (7_615_616_512, 28 * 4 * 256 * 2),
+    "qwen3-235b-a22b": (235_093_634_560, 94 * 4 * 256 * 2),
+    "qwen3-30b-a3b": (30_532_122_624, 48 * 4 * 256 * 2),
+    "qwen3-32b": (32_762_123_264, 64 * 8 * 256 * 2),
+    "qwen3-8b": (8_190_735_360, 36 * 8 * 256 * 2),
+    "smollm2-135m": (134_515_008, 30 * 3 * 128 * 2),
+}
+
+
+def agrees(count: int, published: int) -> bool:
+    """Within half a percent, or within the last digit that was published (3.3 billion: 0.1 billion)."""
+    last_digit = 10 ** (len(str(published)) - len(str(published).rstrip("0")))
+    return abs(count - published) <= max(0.005 * published, last_digit)
+
+
+def test_the_table_covers_every_model():
+    assert preset_names() == tuple(sorted(EXACT))
+
+
+@pytest.mark.parametrize(("name", "expected"), [(name, exact[0]) for name, exact in EXACT.items()])
+def test_total_parameters_are_exact(name, expected):
+    assert count_parameters(load_model(name)).total == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [(name, exact[1]) for name, exact in EXACT.items()])
+def test_kv_bytes_per_token_are_exact(name, expected):
+    assert kv_bytes_per_token(load_model(name)) == expected
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_counts_agree_with_the_published_ones_and_their_convention(name):
+    spec, published = load_model(name), load_preset(name).published
+    count = count_parameters(spec)
+    active = count.active
+    if not published.active_counts_input_embedding:
+        active -= input_embedding_parameters(spec)
+    assert agrees(count.total, published.total_parameters)
+    assert agrees(active, published.active_parameters)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_only_experts_make_fewer_parameters_active(name):
+    spec = load_model(name)
+    count = count_parameters(spec)
+    routed = any(isinstance(group.feed_forward, MixtureOfExperts) for group in spec.layer_groups)
+    assert (count.active < count.total) == routed
+    assert hash(spec) == hash(load_model(name))
+    assert spec.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # metadata.total_size of model.safetensors.index.json on the Hugging Face hub
+        ("gpt-oss-20b", 13_761_264_768),
+        ("gpt-oss-120b", 65_248_815_744),
+        ("qwen3-235b-a22b", 470_187_269_120),
+        ("llama-2-7b", 13_476_831_232),
+        ("llama-3.1-8b", 16_060_522_496),
+    ],
+)
+def test_weights_take_the_bytes_of_the_published_checkpoint(name, expected):
+    assert weight_bytes(load_model(name)) == expected
+
+
+def test_windows_are_where_the_models_have_them():
+    def windows(name):
+        return [(group.count, group.attention.window_tokens) for group in load_model(name).layer_groups]
+
+    assert windows("gemma-3-27b") == [(52, 1024), (10, None)]
+    assert windows("gpt-oss-20b") == [(12, 128), (12, None)]
+    assert windows("mistral-7b") == [(32, 4096)]
+    assert windows("phi-3-mini") == [(32, 2047)]
+    assert windows("qwen2.5-7b") == [(28, None)]
+
+
+def test_the_traits_of_each_family_are_read():
+    def only_attention(name):
+        (group,) = load_model(name).layer_groups
+        return group.attention
+
+    assert only_attention("qwen2.5-7b").projection_bias
+    assert not only_attention("qwen2.5-7b").output_bias
+    assert only_attention("qwen3-32b") == Attention(64, 8, 128, 128, query_key_norm=True)
+    assert only_attention("opt-13b") == Attention(40, 40, 128, 128, projection_bias=True, output_bias=True)
+    gemma, opt, deepseek = load_model("gemma-3-27b"), load_model("opt-13b"), load_model("deepseek-v3")
+    assert (gemma.norms_per_layer, gemma.tied_embeddings, gemma.dtype) == (4, True, "bf16")
+    assert (opt.norm_bias, opt.learned_positions, opt.tied_embeddings, opt.dtype) == (True, 2050, True, "fp16")
+    assert [group.count for group in deepseek.layer_groups] == [3, 58]
+    assert deepseek.dtype == "fp8"
+    lite = load_model("deepseek-v2-lite")
+    assert all(group.attention == LatentAttention(16, 512, None, 128, 64, 128) for group in lite.layer_groups)
+    assert lite.layer_groups[1].feed_forward == MixtureOfExperts(64, 6, 1408, shared_intermediate_size=2816)
+    assert all(group.attention.sinks for group in load_model("gpt-oss-120b").layer_groups)
+
+
+def test_every_preset_says_where_its_facts_come_from():
+    for name in preset_names():
+        preset = load_preset(name)
+        assert "/" in preset.repository
+        assert preset.source
+        assert preset.published.source
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'llama-3\.1-8b'\?") as caught:
+        load_model("lama-3.1-8b")
+    assert caught.value.field == "model"

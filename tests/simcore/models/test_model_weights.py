@@ -1,0 +1,127 @@
+"""Sizes that follow from a model's shape, worked out by hand on small shapes and held against one real checkpoint."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcore.errors import InputError, UnknownNameError
+from simcore.models import (
+    Attention,
+    DenseFeedForward,
+    LayerGroup,
+    MixtureOfExperts,
+    ModelSpec,
+    count_parameters,
+    input_embedding_parameters,
+    kv_bytes_per_token,
+    load_model,
+    weight_bytes,
+)
+
+DENSE = ModelSpec(
+    name="tiny",
+    family="llama",
+    hidden_size=256,
+    layer_groups=(LayerGroup(2, Attention(4, 2, 64, 64), DenseFeedForward(512)),),
+    vocabulary_size=1000,
+    max_context_tokens=128,
+    tied_embeddings=False,
+    dtype="bf16",
+)
+ROUTED = replace(
+    DENSE, layer_groups=(LayerGroup(2, Attention(4, 2, 64, 64), MixtureOfExperts(8, 2, 128, 64, router_bias=True)),)
+)
+
+EMBEDDING = 1000 * 256
+NORMS = 5 * 256
+ATTENTION = 256 * (256 + 128 + 128 + 256)
+FEED_FORWARD = 3 * 256 * 512
+EXPERT = 3 * 256 * 128
+SHARED = 3 * 256 * 64
+ROUTER = 8 * 256 + 8
+
+
+def test_parameters_of_a_dense_model():
+    expected = 2 * EMBEDDING + NORMS + 2 * (ATTENTION + FEED_FORWARD)
+    assert count_parameters(DENSE) == (expected, expected)
+    assert input_embedding_parameters(DENSE) == EMBEDDING
+
+
+def test_tied_embeddings_are_counted_once_and_always_at_work():
+    tied = replace(DENSE, tied_embeddings=True)
+    assert count_parameters(tied).total == count_parameters(DENSE).total - EMBEDDING
+    assert input_embedding_parameters(tied) == 0
+
+
+def test_parameters_of_a_mixture_of_experts():
+    every_token = 2 * EMBEDDING + NORMS + 2 * (ATTENTION + SHARED + ROUTER)
+    total, active = count_parameters(ROUTED)
+    assert total == every_token + 2 * 8 * EXPERT
+    assert active == every_token + 2 * 2 * EXPERT
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("bf16", 2), ("fp16", 2), ("fp32", 4)])
+def test_bytes_in_full_precision(dtype, size):
+    assert weight_bytes(ROUTED, dtype) == size * count_parameters(ROUTED).total
+
+
+def test_bytes_default_to_the_published_dtype():
+    assert weight_bytes(replace(DENSE, dtype="fp32")) == 4 * count_parameters(DENSE).total
+
+
+def test_bytes_in_fp8_count_one_scale_per_block_and_leave_the_rest_in_bf16():
+    scales = 4 * (ATTENTION + FEED_FORWARD) // (128 * 128)
+    assert weight_bytes(DENSE, "fp8") == 2 * (2 * EMBEDDING + NORMS) + 2 * (ATTENTION + FEED_FORWARD + scales)
+
+
+def test_a_block_cut_short_has_its_own_scale():
+    narrow = replace(DENSE, layer_groups=(LayerGroup(1, Attention(4, 2, 64, 64), DenseFeedForward(130)),))
+    wide = replace(DENSE, layer_groups=(LayerGroup(1, Attention(4, 2, 64, 64), DenseFeedForward(256)),))
+    assert weight_bytes(wide, "fp8") - weight_bytes(narrow, "fp8") == 3 * 256 * (256 - 130)
+
+
+def test_bytes_in_mxfp4_are_four_and_a_quarter_bits_per_expert_weight():
+    experts = 2 * 8 * EXPERT
+    assert weight_bytes(ROUTED, "mxfp4") == 2 * (count_parameters(ROUTED).total - experts) + experts * 17 // 32
+
+
+def test_deepseek_v3_matches_its_checkpoint_number_type_by_number_type():
+    # Numbers of each type in the safetensors files on the Hugging Face hub.
+    published = {"BF16": 3_918_786_560, "F8_E4M3": 680_571_043_840, "F32": 41_555_600}
+    published_bytes = 2 * published["BF16"] + published["F8_E4M3"] + 4 * published["F32"]
+    # They hold one more layer for multi-token prediction, with copies of embedding and head, a projection and norms.
+    spec = load_model("deepseek-v3")
+    dense, routed = spec.layer_groups
+    deeper = replace(spec, layer_groups=(dense, replace(routed, count=routed.count + 1)))
+    prediction_module = 2 * 129_280 * 7168 + 2 * 7168 * 7168 + 3 * 7168
+    # The router's bias, 256 numbers a layer, is fp32 there and counted as bf16 here.
+    router_bias = 59 * 256
+    assert weight_bytes(deeper) == published_bytes - 2 * prediction_module - 2 * router_bias
+
+
+def test_an_unknown_dtype_is_refused():
+    with pytest.raises(UnknownNameError, match=r"weight dtype is 'bf61', .* Did you mean 'bf16'\?"):
+        weight_bytes(DENSE, "bf61")
+    with pytest.raises(UnknownNameError, match=r"KV cache dtype is 'int4'"):
+        kv_bytes_per_token(DENSE, "int4")
+
+
+def test_mxfp4_without_experts_is_refused():
+    with pytest.raises(InputError, match="mxfp4 is for experts"):
+        weight_bytes(DENSE, "mxfp4")
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("fp32", 4), ("bf16", 2), ("fp16", 2), ("fp8", 1)])
+def test_kv_bytes_follow_the_cache_dtype(dtype, size):
+    assert kv_bytes_per_token(DENSE, dtype) == 2 * 2 * (64 + 64) * size
+
+
+@given(experts=st.integers(1, 64), data=st.data())
+def test_active_parameters_grow_by_one_expert_per_choice(experts, data):
+    per_token = data.draw(st.integers(1, experts))
+    block = MixtureOfExperts(experts, per_token, 128)
+    spec = replace(DENSE, layer_groups=(LayerGroup(3, Attention(4, 2, 64, 64), block),))
+    total, active = count_parameters(spec)
+    assert total - active == 3 * (experts - per_token) * EXPERT
