@@ -1,0 +1,137 @@
+"""``servetwin trace``: describe a trace of requests, list and fetch the public ones."""
+
+import dataclasses
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from dashboard.trace_plot import write_trace_plot
+from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
+from simcore.workload.fetch import fetch, known_trace, known_traces
+from simcore.workload.traces import Columns, read_trace
+
+trace_app = typer.Typer(help="Describe and fetch traces of requests.", no_args_is_help=True)
+
+
+class Unit(StrEnum):
+    """Units of arrival times."""
+
+    S = "s"
+    MS = "ms"
+    US = "us"
+    NS = "ns"
+    TIMESTAMP = "timestamp"
+
+
+@trace_app.command("describe")
+def describe_command(
+    file: Annotated[Path, typer.Argument(help="CSV, JSONL (either may be .gz) or Parquet.")],
+    format: Annotated[str, typer.Option(help="The trace's format; 'auto' tells it from the columns.")] = "auto",
+    arrival: Annotated[str | None, typer.Option(help="Column of arrival times.")] = None,
+    arrival_unit: Annotated[Unit | None, typer.Option(help="Unit of arrival times.")] = None,
+    prompt_tokens: Annotated[str | None, typer.Option(help="Column of prompt lengths.")] = None,
+    output_tokens: Annotated[str | None, typer.Option(help="Column of output lengths.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a self-contained HTML page with figures.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+) -> None:
+    """Counts, lengths, gaps between arrivals and burstiness of a trace."""
+    columns = _columns(arrival, arrival_unit, prompt_tokens, output_tokens)
+    trace = read_trace(file, format, columns, sort=True, skip_failed=True)
+    description = describe_trace(file, trace)
+    if plot is not None:
+        write_trace_plot(trace, file.name, plot)
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(description), indent=2))
+        return
+    console = Console()
+    console.print(_overview(description))
+    console.print(_quantiles(description))
+    if description.burstiness:
+        console.print(_burstiness(description))
+    if plot is not None:
+        typer.echo(f"Figures: {plot}")
+
+
+@trace_app.command("list")
+def list_command() -> None:
+    """The public traces that can be fetched."""
+    table = Table(Column("name", no_wrap=True), "what", Column("size", no_wrap=True), "licence", title="Public traces")
+    for trace in known_traces().values():
+        table.add_row(trace.name, trace.title, f"{trace.bytes / 1e6:.1f} MB", trace.licence)
+    Console().print(table)
+
+
+@trace_app.command("fetch")
+def fetch_command(
+    name: Annotated[str, typer.Argument(help="A name that 'servetwin trace list' shows.")],
+    out: Annotated[Path, typer.Option(help="Folder to put it in.")] = Path("traces"),
+) -> None:
+    """Download a public trace and check it against its pinned SHA-256."""
+    trace = known_trace(name)
+    path = fetch(trace, out)
+    typer.echo(f"{path} ({trace.bytes:,} bytes, SHA-256 verified)")
+    typer.echo(f"Licence: {trace.licence}")
+    typer.echo(f"Please cite: {trace.citation}")
+
+
+def _columns(arrival: str | None, unit: Unit | None, prompt: str | None, output: str | None) -> Columns | None:
+    if arrival is unit is prompt is output is None:
+        return None
+    own = Columns()
+    return Columns(
+        arrival or own.arrival,
+        unit.value if unit else own.arrival_unit,
+        prompt or own.prompt_tokens,
+        output or own.output_tokens,
+    )
+
+
+def _overview(description: TraceDescription) -> Table:
+    table = Table(title=description.path, show_header=False)
+    table.add_row("format", description.format)
+    table.add_row("requests", f"{description.requests:,}")
+    table.add_row("failed, left out", f"{description.failed:,}")
+    table.add_row("out of order", f"{description.out_of_order:,}")
+    table.add_row("duration", _number(description.duration_s, " s"))
+    table.add_row("mean rate", _number(description.mean_rate_per_s, " requests/s"))
+    table.add_row("inter-arrival CV", _number(description.inter_arrival_cv) + "  (1: Poisson)")
+    table.add_row("prompt-output rank correlation", _number(description.rank_correlation))
+    return table
+
+
+def _quantiles(description: TraceDescription) -> Table:
+    shown = {
+        "prompt tokens": description.prompt_tokens,
+        "output tokens": description.output_tokens,
+        "inter-arrival (s)": description.inter_arrival_s,
+    }
+    columns = {title: _in_a_row(distribution) for title, distribution in shown.items() if distribution is not None}
+    table = Table("", *columns, title="Distributions")
+    headings = ("mean", "min", *(f"P{percent}" for percent in PERCENTILES), "max")
+    for heading, *values in zip(headings, *columns.values(), strict=True):
+        table.add_row(heading, *(_number(value) for value in values))
+    return table
+
+
+def _in_a_row(distribution: Distribution) -> list[float]:
+    return [distribution.mean, distribution.min, *distribution.percentiles.values(), distribution.max]
+
+
+def _burstiness(description: TraceDescription) -> Table:
+    table = Table(title="Burstiness of counts per window")
+    for heading in ("window", "index of dispersion (1: Poisson)", "peak / mean rate"):
+        table.add_column(heading, justify="right")
+    for row in description.burstiness:
+        table.add_row(f"{row.window_s} s", _number(row.index_of_dispersion), _number(row.peak_to_mean_rate))
+    return table
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return "–"
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}") + unit

@@ -1,0 +1,110 @@
+"""Downloading known public traces, each checked against its pinned hash."""
+
+import hashlib
+import http.client
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import IO
+
+import yaml
+
+from simcore.errors import FileError, UnknownNameError
+
+_CHUNK_BYTES = 1 << 20
+_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTrace:
+    """A public trace: where it lies, what it must hash to (SHA-256), and on which terms it may be used."""
+
+    name: str
+    title: str
+    url: str
+    file: str
+    format: str
+    sha256: str
+    bytes: int
+    licence: str
+    citation: str
+
+
+def known_traces() -> dict[str, KnownTrace]:
+    """All traces that can be fetched, by name."""
+    listed = yaml.safe_load(files("simcore.workload").joinpath("known_traces.yaml").read_text(encoding="utf-8"))
+    return {name: KnownTrace(name=name, **facts) for name, facts in listed.items()}
+
+
+def known_trace(name: str) -> KnownTrace:
+    """The trace called ``name``. Raises UnknownNameError, which names the nearest one."""
+    known = known_traces()
+    if name not in known:
+        raise UnknownNameError("trace", name, known)
+    return known[name]
+
+
+def fetch(trace: KnownTrace, folder: Path) -> Path:
+    """Download ``trace`` into ``folder`` (made if need be) and return the file; one already there is kept.
+
+    Raises FileError, leaving nothing behind, if the address cannot be read, if what it holds is not the pinned file,
+    or if another file of that name is in the way.
+    """
+    target = folder / trace.file
+    if target.exists():
+        if _sha256(target) != trace.sha256:
+            raise FileError(
+                target, f"is in the way and is not the trace {trace.name}: move it or choose another folder"
+            )
+        return target
+    with _temporary(folder, trace.file) as (temporary, path):
+        _download(trace, temporary)
+        temporary.close()
+        os.replace(path, target)
+    return target
+
+
+def _download(trace: KnownTrace, to: IO[bytes]) -> None:
+    digest, received = hashlib.sha256(), 0
+    try:
+        with urllib.request.urlopen(trace.url, timeout=_TIMEOUT_S) as answer:
+            while received <= trace.bytes and (chunk := answer.read(_CHUNK_BYTES)):
+                digest.update(chunk)
+                received += len(chunk)
+                to.write(chunk)
+    except urllib.error.HTTPError as error:
+        raise FileError(trace.url, f"the server answered {error.code} {error.reason}") from error
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        raise FileError(trace.url, f"cannot be downloaded ({getattr(error, 'reason', None) or error})") from error
+    if received < trace.bytes:
+        raise FileError(trace.url, f"ended after {received:,} of {trace.bytes:,} bytes")
+    if received > trace.bytes:
+        raise FileError(trace.url, f"is not the pinned file: it holds more than {trace.bytes:,} bytes")
+    if digest.hexdigest() != trace.sha256:
+        raise FileError(trace.url, f"is not the pinned file: expected SHA-256 {trace.sha256}, got {digest.hexdigest()}")
+
+
+@contextmanager
+def _temporary(folder: Path, name: str) -> Iterator[tuple[IO[bytes], Path]]:
+    """A file beside the target that is gone afterwards, unless it was renamed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, path = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    except OSError as error:
+        raise FileError(folder, f"cannot be written to ({error.strerror})") from error
+    try:
+        with os.fdopen(handle, "wb") as temporary:
+            yield temporary, Path(path)
+    finally:
+        Path(path).unlink(missing_ok=True)
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

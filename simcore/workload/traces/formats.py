@@ -1,0 +1,53 @@
+"""The trace formats that are known by name: a kind of file, and which of its columns hold what."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+FileKind = Literal["csv", "jsonl", "parquet"]
+ArrivalUnit = Literal["s", "ms", "us", "ns", "timestamp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Names of the columns. Unit "timestamp" is a date and time of day (ISO 8601; UTC where no offset is given)."""
+
+    arrival: str = "arrival_s"
+    arrival_unit: ArrivalUnit = "s"
+    prompt_tokens: str = "prompt_tokens"
+    output_tokens: str = "output_tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFormat:
+    """One public trace's layout; ``source`` says where it is described."""
+
+    kind: FileKind
+    columns: Columns
+    source: str
+
+
+FORMATS: dict[str, TraceFormat] = {
+    "azure2023": TraceFormat(
+        "csv",
+        Columns("TIMESTAMP", "timestamp", "ContextTokens", "GeneratedTokens"),
+        "github.com/Azure/AzurePublicDataset, AzureLLMInferenceDataset2023.md",
+    ),
+    "mooncake": TraceFormat(
+        "jsonl",
+        Columns("timestamp", "ms", "input_length", "output_length"),
+        "github.com/kvcache-ai/Mooncake, FAST25-release/README.md",
+    ),
+    "burstgpt": TraceFormat(
+        "csv",
+        Columns("Timestamp", "s", "Request tokens", "Response tokens"),
+        "github.com/HPMLL/BurstGPT, README.md, Schema; failed requests have 0 response tokens",
+    ),
+    "vidur": TraceFormat(
+        "csv",
+        Columns("arrived_at", "s", "num_prefill_tokens", "num_decode_tokens"),
+        "github.com/microsoft/vidur, data/processed_traces; arrived_at is absent from files of lengths alone",
+    ),
+    "csv": TraceFormat("csv", Columns(), "servetwin's own"),
+    "jsonl": TraceFormat("jsonl", Columns(), "servetwin's own"),
+    "parquet": TraceFormat("parquet", Columns(), "servetwin's own"),
+}

@@ -1,0 +1,45 @@
+"""Records of a JSON Lines file: one object a line."""
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from simcore.errors import FileError, nearest_name
+from simcore.workload.traces.text import opened
+
+
+def column_names(path: Path) -> list[str]:
+    """The keys of the first object. Raises FileError for an empty or unreadable file."""
+    for _, record in _records(path):
+        return list(record)
+    raise FileError(path, "is empty, expected one JSON object a line")
+
+
+def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[object]]]:
+    """Line number and the values of the keys ``columns``, line by line; blank lines are passed over.
+
+    Raises FileError naming the line that is no JSON object or lacks a key.
+    """
+    for line, record in _records(path):
+        for name in columns:
+            if name not in record:
+                nearest = nearest_name(name, record)
+                hint = f" (did you mean {nearest!r}?)" if nearest else ""
+                raise FileError(path, f"has no key {name!r}{hint}", line)
+        yield line, [record[name] for name in columns]
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with opened(path) as text:
+        for line, content in enumerate(text, start=1):
+            if not content.strip():
+                continue
+            try:
+                record = json.loads(content, parse_float=Decimal)
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise FileError(path, f"is not valid JSON ({error})", line) from error
+            if not isinstance(record, dict):
+                raise FileError(path, "is not a JSON object", line)
+            yield line, record

@@ -1,0 +1,92 @@
+"""Finding out how a trace file is laid out: its kind, its columns, and whether it has arrival times."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from simcore.errors import FileError, InputError, UnknownNameError, nearest_name
+from simcore.workload.traces import csv_file, jsonl_file, parquet_file
+from simcore.workload.traces.formats import FORMATS, Columns, FileKind
+
+Rows = Iterator[tuple[int, list[object]]]
+
+_ROWS: dict[FileKind, Callable[[Path, Sequence[str]], Rows]] = {
+    "csv": csv_file.rows,
+    "jsonl": jsonl_file.rows,
+    "parquet": parquet_file.rows,
+}
+_COLUMN_NAMES: dict[FileKind, Callable[[Path], list[str]]] = {
+    "csv": csv_file.column_names,
+    "jsonl": jsonl_file.column_names,
+    "parquet": parquet_file.column_names,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How to read one file."""
+
+    format: str
+    kind: FileKind
+    columns: Columns
+    has_arrivals: bool
+
+    def rows(self, path: Path) -> Rows:
+        """The place of each row, and its prompt length, output length and, if the file has it, arrival, as written."""
+        names = [self.columns.prompt_tokens, self.columns.output_tokens]
+        return _ROWS[self.kind](path, [*names, self.columns.arrival] if self.has_arrivals else names)
+
+    def error(self, path: Path, problem: str, place: int) -> FileError:
+        """What is wrong with the row at ``place``."""
+        if self.kind == "parquet":
+            return FileError(path, f"row {place}: {problem}")
+        return FileError(path, problem, place)
+
+
+def find_layout(path: Path, format: str = "auto", columns: Columns | None = None) -> Layout:
+    """The layout of ``path``. Raises FileError where a column is missing or nothing known fits, naming what is near."""
+    if format not in ("auto", *FORMATS):
+        raise UnknownNameError("format", format, ["auto", *FORMATS])
+    if columns is not None:
+        if format not in ("auto", "csv", "jsonl", "parquet"):
+            raise InputError("columns", "given", f"nothing, since format {format} has columns of its own")
+        kind = FORMATS[format].kind if format != "auto" else _kind_of(path)
+        format = kind
+    elif format == "auto":
+        kind = _kind_of(path)
+        format, columns = _recognised(path, kind)
+    else:
+        kind, columns = FORMATS[format].kind, FORMATS[format].columns
+    found = _COLUMN_NAMES[kind](path)
+    for name in (columns.prompt_tokens, columns.output_tokens):
+        if name not in found:
+            nearest = nearest_name(name, found)
+            hint = f" (did you mean {nearest!r}?)" if nearest else ""
+            raise FileError(path, f"has no column {name!r} of format {format}{hint}; it has {', '.join(found)}")
+    return Layout(format, kind, columns, columns.arrival in found)
+
+
+def _kind_of(path: Path) -> FileKind:
+    ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    for kind in _ROWS:
+        if kind == ending and not (kind == "parquet" and path.suffix == ".gz"):
+            return kind
+    expected = "a name that ends in .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet, or a stated format"
+    raise FileError(path, f"is of no known kind, expected {expected}")
+
+
+def _recognised(path: Path, kind: FileKind) -> tuple[str, Columns]:
+    """The format whose columns the file has, or else most of."""
+    found = set(_COLUMN_NAMES[kind](path))
+
+    def fit(name: str) -> tuple[bool, int]:
+        columns = FORMATS[name].columns
+        lengths = {columns.prompt_tokens, columns.output_tokens}
+        return lengths <= found, len(found & {columns.arrival, *lengths})
+
+    formats = [name for name, known in FORMATS.items() if known.kind == kind]
+    best = max(formats, key=fit)
+    if fit(best)[1] == 0:
+        expected = f"those of a known format ({', '.join(formats)}), or 'columns' that name them"
+        raise FileError(path, f"has the columns {', '.join(sorted(found))}, expected {expected}")
+    return best, FORMATS[best].columns

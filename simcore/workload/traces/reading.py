@@ -1,0 +1,98 @@
+"""Reading a trace, row by row, into columns of whole numbers."""
+
+from array import array
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from simcore.errors import FileError
+from simcore.workload.batch import Int64Array
+from simcore.workload.traces.formats import Columns
+from simcore.workload.traces.layout import Layout, find_layout
+from simcore.workload.traces.values import arrival_ns, token_count
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The requests of a trace in order of arrival, one array element each.
+
+    ``arrival_ns`` counts from the first request; None where the file has lengths alone. ``failed`` counts rows left
+    out because they have no output token, ``out_of_order`` rows that arrived before the one above them.
+    """
+
+    format: str
+    arrival_ns: Int64Array | None
+    prompt_tokens: Int64Array
+    output_tokens: Int64Array
+    failed: int
+    out_of_order: int
+
+    def __len__(self) -> int:
+        return len(self.prompt_tokens)
+
+
+def read_trace(
+    path: Path,
+    format: str = "auto",
+    columns: Columns | None = None,
+    *,
+    sort: bool = False,
+    skip_failed: bool = False,
+    until_ns: int | None = None,
+    limit: int | None = None,
+) -> Trace:
+    """Read requests from ``path`` (also gzip-compressed CSV and JSONL).
+
+    ``format`` is a name in FORMATS, or "auto": told from the file's ending and its column names. Unless
+    ``sort`` is set, reading ends at the first request that arrives ``until_ns`` after the first one, or with ``limit``
+    requests.
+
+    Raises FileError, naming the line, for the first row that cannot be read. Such is a row that arrives before the one
+    above it, unless ``sort`` is set, which puts requests in order of arrival (in that of the file where equal), and a
+    row without output tokens, as failed requests have, unless ``skip_failed`` is set. A file without a usable row is
+    an error.
+    """
+    layout = find_layout(path, format, columns)
+    arrivals, prompts, outputs = array("q"), array("q"), array("q")
+    failed = out_of_order = 0
+    names, unit = layout.columns, layout.columns.arrival_unit
+    for place, (prompt_value, output_value, *arrival_value) in layout.rows(path):
+        try:
+            prompt = token_count(names.prompt_tokens, prompt_value)
+            output = token_count(names.output_tokens, output_value, least=0)
+            arrival = arrival_ns(names.arrival, arrival_value[0], unit) if layout.has_arrivals else 0
+        except ValueError as error:
+            raise layout.error(path, str(error), place) from error
+        if output == 0:
+            if not skip_failed:
+                problem = f"{names.output_tokens} is 0, expected at least 1 ('skip_failed' leaves failed requests out)"
+                raise layout.error(path, problem, place)
+            failed += 1
+            continue
+        if arrivals and arrival < arrivals[-1]:
+            if not sort:
+                problem = f"{names.arrival} is earlier than in the row above ('sort' puts rows in order of arrival)"
+                raise layout.error(path, problem, place)
+            out_of_order += 1
+        if until_ns is not None and not sort and arrivals and arrival - arrivals[0] >= until_ns:
+            break
+        arrivals.append(arrival)
+        prompts.append(prompt)
+        outputs.append(output)
+        if len(arrivals) == limit and not sort:
+            break
+    if not arrivals:
+        raise FileError(path, "holds no request" + (" that succeeded" if failed else ""))
+    return _trace(layout, arrivals, prompts, outputs, failed, out_of_order)
+
+
+def _trace(
+    layout: Layout, arrivals: "array[int]", prompts: "array[int]", outputs: "array[int]", failed: int, out_of_order: int
+) -> Trace:
+    arrival, prompt, output = (np.frombuffer(column, dtype=np.int64) for column in (arrivals, prompts, outputs))
+    if out_of_order:
+        order = np.argsort(arrival, kind="stable")
+        arrival, prompt, output = arrival[order], prompt[order], output[order]
+    since_first = arrival - arrival[0] if layout.has_arrivals else None
+    return Trace(layout.format, since_first, prompt, output, failed, out_of_order)

@@ -1,0 +1,78 @@
+"""From what a file holds to what a simulation counts in: whole nanoseconds and whole tokens, exactly."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+
+from simcore.workload.lengths import MAX_TOKENS
+from simcore.workload.traces.formats import ArrivalUnit
+
+_NS_PER_UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
+_LATEST_NS = 2**63 - 1
+
+
+def token_count(column: str, value: object, least: int = 1) -> int:
+    """A length in tokens. Raises ValueError unless ``value`` is a whole number from ``least`` to MAX_TOKENS."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        tokens = int(value)
+    else:
+        number = _decimal(value)
+        if number is None or number != number.to_integral_value():
+            raise ValueError(_expected(column, value, f"a whole number of at least {least}"))
+        tokens = int(number)
+    if tokens < least:
+        raise ValueError(_expected(column, value, f"a whole number of at least {least}"))
+    if tokens > MAX_TOKENS:
+        raise ValueError(_expected(column, value, f"at most {MAX_TOKENS} tokens"))
+    return tokens
+
+
+def arrival_ns(column: str, value: object, unit: ArrivalUnit) -> int:
+    """An arrival in nanoseconds since the origin of its clock. Raises ValueError if ``value`` is no such time."""
+    if unit == "timestamp":
+        nanoseconds = _timestamp_ns(column, value)
+    else:
+        number = _decimal(value)
+        if number is None:
+            raise ValueError(_expected(column, value, f"a number ({unit})"))
+        nanoseconds = round(number * _NS_PER_UNIT[unit])
+    if abs(nanoseconds) > _LATEST_NS:
+        raise ValueError(_expected(column, value, "a time within 292 years of the clock's origin"))
+    return nanoseconds
+
+
+def _decimal(value: object) -> Decimal | None:
+    """A finite number, or None. Floats stand for the shortest decimal that reads back as the same float."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        return None
+    try:
+        number = Decimal(repr(value) if isinstance(value, float) else value)
+    except InvalidOperation:
+        return None
+    # An exponent this large cannot be a time or a length, and would take long to expand.
+    return number if number.is_finite() and number.adjusted() < 30 else None
+
+
+def _timestamp_ns(column: str, value: object) -> int:
+    if isinstance(value, np.datetime64):
+        return int(value.astype("datetime64[ns]").astype(np.int64))
+    match = _TIMESTAMP.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(_expected(column, value, "a date and time such as 2023-11-16 18:15:46.68"))
+    try:
+        moment = datetime.fromisoformat(match[1] + (match[3] or ""))
+    except ValueError as error:
+        raise ValueError(_expected(column, value, "a date and time that exists")) from error
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+    return since // timedelta(microseconds=1) * 1000 + int((match[2] or "").ljust(9, "0"))
+
+
+def _expected(column: str, value: object, expected: str) -> str:
+    if value is None or value == "":
+        return f"{column} is missing, expected {expected}"
+    shown = str(value) if isinstance(value, Decimal) else repr(value)
+    return f"{column} is {shown}, expected {expected}"
