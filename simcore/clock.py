@@ -1,29 +1,46 @@
 """The clock: integer nanoseconds inside, seconds at the edges, and a stated order among simultaneous events."""
 
-from enum import IntEnum
+from typing import cast
 
 from simpy import Environment, Event
+from simpy.events import EventPriority
 
 NS_PER_S = 1_000_000_000
 
+STEP_END = EventPriority(0)
+"""Among events of the same nanosecond, step ends come first,"""
+ARRIVAL = EventPriority(1)
+"""then arrivals (and all other plain SimPy events),"""
+PLAN = EventPriority(2)
+"""then planning."""
 
-class Order(IntEnum):
-    """Who comes first among events of the same nanosecond: step ends, then arrivals, then planning."""
 
-    STEP_END = 0
-    ARRIVAL = 1
-    PLAN = 2
+class Clock(Environment):
+    """A SimPy environment whose time is a whole number of nanoseconds."""
+
+    def __init__(self) -> None:
+        super().__init__(initial_time=0)
+
+    @property
+    def now_ns(self) -> int:
+        """Nanoseconds since the start of the run."""
+        return cast(int, self.now)
+
+    @property
+    def more_now(self) -> bool:
+        """Whether further events are due in this very nanosecond."""
+        return self.peek() == self.now
 
 
 class Alarm(Event):
     """An event that fires ``delay_ns`` from now, in its ``order`` among those of the same nanosecond."""
 
-    def __init__(self, env: Environment, delay_ns: int, order: Order) -> None:
-        self.env = env
+    def __init__(self, clock: Clock, delay_ns: int, order: EventPriority) -> None:
+        self.env = clock
         self.callbacks = []
         self._value = None
         self._ok = True
-        env.schedule(self, order, delay_ns)
+        clock.schedule(self, order, delay_ns)
 
 
 def to_ns(seconds: float) -> int:

@@ -17,7 +17,8 @@ class Request:
 
     While the request decodes, its progress is held by its replica's decode pool, all members at once, and
     ``generated_tokens`` asks there; ``origin`` is its place in that pool.
-    ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding.
+    ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
+    ``lost_token_ns`` is when a preempted request got its last token, until it gets the next.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Request:
     preemptions: int = 0
     first_scheduled_ns: int = UNSET
     first_token_ns: int = UNSET
+    lost_token_ns: int = UNSET
 
     @property
     def arrival_s(self) -> float:

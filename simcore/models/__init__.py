@@ -20,6 +20,7 @@ from simcore.models.spec import (
     ModelSpec,
 )
 from simcore.models.weights import (
+    KV_ELEMENT_BYTES,
     ParameterCount,
     count_parameters,
     input_embedding_parameters,
@@ -28,6 +29,7 @@ from simcore.models.weights import (
 )
 
 __all__ = [
+    "KV_ELEMENT_BYTES",
     "Attention",
     "DenseFeedForward",
     "LatentAttention",

@@ -18,8 +18,9 @@ class Scheduler:
 
     A step first serves the requests that already run, in the order of their admission: one token for each that
     decodes, the next chunk of its prompt for each that does not yet. If memory runs short, the preemption policy
-    picks victims. Then waiting requests are admitted in the order of the ordering policy while slots, token budget and memory last; the
-    first that does not fit ends admission, so that none is overtaken. A step that preempts admits nobody.
+    picks victims. Then waiting requests are admitted in the order of the ordering policy while slots, token budget and
+    memory last; the first that does not fit ends admission, so that none is overtaken. A step that preempts admits
+    nobody.
 
     ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free.
     The scheduler is itself the ``ReplicaView`` that policies see.

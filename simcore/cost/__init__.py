@@ -1,0 +1,1 @@
+"""What a step costs: the model's operators, priced one by one."""

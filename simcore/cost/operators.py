@@ -1,0 +1,197 @@
+"""The operators of a transformer's forward pass on one rank, with the work that each does."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simcore.models import Attention, DenseFeedForward, LatentAttention, LayerGroup, MixtureOfExperts, ModelSpec
+
+ELEMENT_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "mxfp4": 0.53125}
+ACTIVATION_BYTES = 2.0
+"""Activations travel in 16 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A kernel whose work depends on the number of tokens alone; ``count`` alike in one forward pass.
+
+    With ``experts``, each token uses ``experts_per_token`` of that many sets of ``weight_bytes``.
+    """
+
+    name: str
+    count: int
+    flops_per_token: float
+    weight_bytes: float
+    activation_bytes_per_token: float
+    experts: int = 1
+    experts_per_token: int = 1
+
+    def flops(self, tokens: int) -> float:
+        """Floating-point operations of one such kernel over ``tokens`` tokens."""
+        return self.flops_per_token * tokens
+
+    def bytes(self, tokens: int) -> float:
+        """Bytes that one such kernel must read and write over ``tokens`` tokens.
+
+        With balanced routing a token misses one expert with probability 1 - k/E, so that E * (1 - (1 - k/E)^tokens)
+        distinct experts are read.
+        """
+        missed = (1 - self.experts_per_token / self.experts) ** tokens
+        return self.experts * (1 - missed) * self.weight_bytes + self.activation_bytes_per_token * tokens
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionWork:
+    """The attention of ``count`` layers on one rank.
+
+    A query token and a context token cost ``flops_per_pair``; a context token is read with ``kv_bytes_per_token``, a
+    query token read and its result written with ``query_bytes_per_token``. ``window_tokens`` is None without a window.
+    """
+
+    count: int
+    window_tokens: int | None
+    flops_per_pair: float
+    decode_flops_per_pair: float
+    kv_bytes_per_token: float
+    query_bytes_per_token: float
+
+
+def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int) -> Iterator[Operator]:
+    """The operators of all layers on one of ``ranks`` tensor-parallel ranks (Megatron-LM, arXiv:1909.08053)."""
+    hidden = spec.hidden_size
+    for group in spec.layer_groups:
+        build = _OperatorBuilder(group.count, _linear_bytes(weight_dtype), ranks)
+        yield build.elementwise("norm", 2 * spec.norms_per_layer * hidden)
+        yield from _projections(build, group.attention, hidden)
+        yield from _feed_forward(build, group, hidden, ELEMENT_BYTES[weight_dtype])
+
+
+def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
+    """The operators that run once per sampled token: the output head, split over the vocabulary."""
+    width = spec.embedding_size or spec.hidden_size
+    yield _OperatorBuilder(1, ACTIVATION_BYTES, ranks).matmul("head", width, spec.vocabulary_size, split="columns")
+
+
+def attention_work(spec: ModelSpec, kv_dtype: str, ranks: int) -> tuple[AttentionWork, ...]:
+    """The attention of the whole model on one rank, layers alike put together."""
+    counts: dict[Attention | LatentAttention, int] = {}
+    for group in spec.layer_groups:
+        counts[group.attention] = counts.get(group.attention, 0) + group.count
+    return tuple(_attention_work(attention, count, kv_dtype, ranks) for attention, count in counts.items())
+
+
+def heads_per_rank(heads: int, ranks: int) -> int:
+    """Attention heads on the fullest rank; fewer heads than ranks are replicated."""
+    return -(-heads // ranks)
+
+
+def _attention_work(attention: Attention | LatentAttention, count: int, kv_dtype: str, ranks: int) -> AttentionWork:
+    heads = heads_per_rank(attention.query_heads, ranks)
+    element_bytes = ELEMENT_BYTES[kv_dtype]
+    if isinstance(attention, LatentAttention):
+        # Prefill expands the latent to full keys and values; decode works on the latent itself (weight absorption).
+        latent = attention.kv_lora_rank + attention.rope_head_dim
+        key_dim = attention.nope_head_dim + attention.rope_head_dim
+        return AttentionWork(
+            count,
+            attention.window_tokens,
+            flops_per_pair=2.0 * heads * (key_dim + attention.value_head_dim),
+            decode_flops_per_pair=2.0 * heads * (latent + attention.kv_lora_rank),
+            kv_bytes_per_token=latent * element_bytes,
+            query_bytes_per_token=heads * (latent + attention.kv_lora_rank) * ACTIVATION_BYTES,
+        )
+    kv_heads = heads_per_rank(attention.kv_heads, ranks)
+    dims = attention.head_dim + attention.value_head_dim
+    return AttentionWork(
+        count,
+        attention.window_tokens,
+        flops_per_pair=2.0 * heads * dims,
+        decode_flops_per_pair=2.0 * heads * dims,
+        kv_bytes_per_token=kv_heads * dims * element_bytes,
+        query_bytes_per_token=heads * dims * ACTIVATION_BYTES,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorBuilder:
+    count: int
+    weight_element_bytes: float
+    ranks: int
+
+    def matmul(self, name: str, inputs: int, outputs: int, split: str | None = None) -> Operator:
+        """A matrix product whose weight is split over the ranks by "columns" (outputs), "rows" (inputs) or not."""
+        if split == "columns":
+            outputs = -(-outputs // self.ranks)
+        elif split == "rows":
+            inputs = -(-inputs // self.ranks)
+        return Operator(
+            name,
+            self.count,
+            flops_per_token=2.0 * inputs * outputs,
+            weight_bytes=inputs * outputs * self.weight_element_bytes,
+            activation_bytes_per_token=(inputs + outputs) * ACTIVATION_BYTES,
+        )
+
+    def elementwise(self, name: str, elements_per_token: int) -> Operator:
+        """A kernel that reads and writes, and computes next to nothing."""
+        return Operator(name, self.count, 0.0, 0.0, elements_per_token * ACTIVATION_BYTES)
+
+
+def _linear_bytes(weight_dtype: str) -> float:
+    """Bytes per weight outside the experts; mxfp4 checkpoints keep those in 16 bits."""
+    return ACTIVATION_BYTES if weight_dtype == "mxfp4" else ELEMENT_BYTES[weight_dtype]
+
+
+def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention, hidden: int) -> Iterator[Operator]:
+    heads = attention.query_heads
+    if isinstance(attention, Attention):
+        query = heads * attention.head_dim
+        kv_heads = heads_per_rank(attention.kv_heads, build.ranks) * build.ranks
+        key_value = kv_heads * (attention.head_dim + attention.value_head_dim)
+        yield build.matmul("qkv_projection", hidden, query + key_value, split="columns")
+        rotary = -(-(query + key_value) // build.ranks)
+        yield build.elementwise("rotary_and_kv_write", 2 * rotary)
+    else:
+        key_dim = attention.nope_head_dim + attention.rope_head_dim
+        latent = attention.kv_lora_rank + attention.rope_head_dim
+        if attention.q_lora_rank is None:
+            yield build.matmul("query_projection", hidden, heads * key_dim, split="columns")
+            yield build.matmul("latent_projection", hidden, latent)
+        else:
+            yield build.matmul("latent_projection", hidden, attention.q_lora_rank + latent)
+            yield build.matmul("query_projection", attention.q_lora_rank, heads * key_dim, split="columns")
+        expanded = heads * (attention.nope_head_dim + attention.value_head_dim)
+        yield build.matmul("latent_expansion", attention.kv_lora_rank, expanded, split="columns")
+        rotary = -(-heads // build.ranks) * attention.rope_head_dim + latent
+        yield build.elementwise("rotary_and_kv_write", 2 * rotary)
+    yield build.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
+
+
+def _feed_forward(
+    build: _OperatorBuilder, group: LayerGroup, hidden: int, expert_element_bytes: float
+) -> Iterator[Operator]:
+    block = group.feed_forward
+    up_matrices = 2 if block.gated else 1
+    if isinstance(block, DenseFeedForward):
+        yield from _mlp(build, "mlp", hidden, block.intermediate_size, up_matrices)
+        return
+    assert isinstance(block, MixtureOfExperts)
+    yield build.matmul("router", hidden, block.experts)
+    if block.shared_intermediate_size:
+        yield from _mlp(build, "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
+    width = -(-block.expert_intermediate_size // build.ranks)
+    weights = (up_matrices + 1) * hidden * width
+    yield Operator(
+        "experts",
+        build.count,
+        flops_per_token=2.0 * weights * block.experts_per_token,
+        weight_bytes=weights * expert_element_bytes,
+        activation_bytes_per_token=block.experts_per_token * (2 * hidden + 3 * width) * ACTIVATION_BYTES,
+        experts=block.experts,
+        experts_per_token=block.experts_per_token,
+    )
+
+
+def _mlp(build: _OperatorBuilder, name: str, hidden: int, width: int, up_matrices: int) -> Iterator[Operator]:
+    yield build.matmul(f"{name}_up", hidden, up_matrices * width, split="columns")
+    yield build.elementwise(f"{name}_activation", (up_matrices + 1) * -(-width // build.ranks))
+    yield build.matmul(f"{name}_down", width, hidden, split="rows")

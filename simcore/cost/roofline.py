@@ -1,0 +1,84 @@
+"""Roofline prices (Williams et al., CACM 2009): a kernel takes the longer of its arithmetic and its memory traffic."""
+
+from dataclasses import dataclass
+
+from simcore.cost.assumptions import RooflineEfficiency
+from simcore.cost.operators import AttentionWork, Operator
+from simcore.errors import InputError
+from simcore.hardware import Accelerator
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Prices of operators on one accelerator, in seconds.
+
+    ``matmul_flops_per_s`` and ``attention_flops_per_s`` are datasheet peaks for the dtypes at work.
+    """
+
+    accelerator: Accelerator
+    efficiency: RooflineEfficiency
+    matmul_flops_per_s: float
+    attention_flops_per_s: float
+
+    @classmethod
+    def of(cls, accelerator: Accelerator, efficiency: RooflineEfficiency, weight_dtype: str) -> "Roofline":
+        """The roofline for weights of a dtype; weights narrower than the tensor cores' are computed in 16 bits.
+
+        Raises ``InputError`` if the accelerator computes neither in that dtype nor in 16 bits.
+        """
+        peaks = accelerator.peak_flops_per_s
+        sixteen_bits = peaks.get("bf16") or peaks.get("fp16") or peaks.get("fp32")
+        if sixteen_bits is None:
+            raise InputError("cluster.accelerator", accelerator.name, "one with a stated bf16, fp16 or fp32 rate")
+        return cls(accelerator, efficiency, peaks.get(weight_dtype, sixteen_bits), sixteen_bits)
+
+    def operator_s(self, operator: Operator, tokens: int) -> float:
+        """One kernel over ``tokens`` tokens; nothing is launched for none."""
+        if tokens == 0:
+            return 0.0
+        efficiency = self.efficiency
+        compute_s = operator.flops(tokens) / (self.matmul_flops_per_s * efficiency.matmul_compute)
+        bandwidth = self.accelerator.memory_bandwidth_bytes_per_s * efficiency.matmul_memory
+        return max(compute_s, operator.bytes(tokens) / bandwidth, efficiency.kernel_floor_s)
+
+    def attention_compute_s(self, flops: float) -> float:
+        """Time that an attention kernel's arithmetic takes."""
+        return flops / (self.attention_flops_per_s * self.efficiency.attention_compute)
+
+    def attention_memory_s(self, moved_bytes: float) -> float:
+        """Time that an attention kernel's memory traffic takes."""
+        return moved_bytes / (self.accelerator.memory_bandwidth_bytes_per_s * self.efficiency.attention_memory)
+
+    def prefill_attention_s(self, work: AttentionWork, computed_tokens: int, tokens: int) -> float:
+        """Attention of one prompt chunk over its ``computed_tokens`` predecessors and itself, one layer."""
+        pairs = attended_pairs(computed_tokens, tokens, work.window_tokens)
+        context = computed_tokens + tokens
+        if work.window_tokens is not None:
+            context = min(context, work.window_tokens + tokens)
+        moved_bytes = context * work.kv_bytes_per_token + tokens * work.query_bytes_per_token
+        return max(
+            self.attention_compute_s(pairs * work.flops_per_pair),
+            self.attention_memory_s(moved_bytes),
+            self.efficiency.kernel_floor_s,
+        )
+
+    def all_reduce_s(self, payload_bytes: float, ranks: int) -> float:
+        """Sum ``payload_bytes`` over the ranks: 2 (n - 1) / n of them cross each link (ring all-reduce).
+
+        Ranks beyond those that the accelerator's own links join talk over PCIe.
+        """
+        if ranks == 1 or payload_bytes == 0:
+            return 0.0
+        link = self.accelerator.interconnect_bytes_per_s
+        if link is None or ranks > self.accelerator.interconnect_domain:
+            link = self.accelerator.pcie_bytes_per_s
+        moved = 2 * (ranks - 1) / ranks * payload_bytes
+        return max(moved / (link * self.efficiency.interconnect), self.efficiency.collective_floor_s)
+
+
+def attended_pairs(computed_tokens: int, tokens: int, window_tokens: int | None) -> int:
+    """Pairs of a query of the chunk and a token that it sees: all before it and itself, within its window."""
+    if window_tokens is None:
+        return tokens * computed_tokens + tokens * (tokens + 1) // 2
+    growing = min(tokens, max(0, window_tokens - computed_tokens))
+    return growing * computed_tokens + growing * (growing + 1) // 2 + (tokens - growing) * window_tokens

@@ -1,0 +1,1 @@
+"""What is measured, how it is defined, and how sure it is."""

@@ -1,0 +1,74 @@
+"""Mean, percentiles and their confidence intervals, of plain values and of counted gaps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from simcore.clock import NS_PER_S
+from simcore.metrics.confidence import LEVEL, METHOD, SECTIONS, enough_for, interval
+from simcore.metrics.definitions import PERCENTILES, Float64Array
+from simcore.metrics.token_gaps import CountedGaps, merged, split
+
+Statistics = dict[str, Any]
+
+
+def of_values(values: Float64Array) -> Statistics:
+    """Statistics of values in order of arrival, NaN left out; every figure is None if there is none."""
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return _statistics(0, {}, {})
+    sections = np.array_split(values, SECTIONS) if enough_for(None, len(values)) else []
+    figures = {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
+    spread = {"mean": [float(section.mean()) for section in sections]}
+    ranks = list(PERCENTILES.values())
+    figures |= zip(PERCENTILES, map(float, np.percentile(values, ranks)), strict=True)
+    by_section = [np.percentile(section, ranks) for section in sections]
+    for index, (name, percent) in enumerate(PERCENTILES.items()):
+        if enough_for(percent, len(values)):
+            spread[name] = [float(section[index]) for section in by_section]
+    return _statistics(len(values), figures, spread)
+
+
+def of_gaps(gaps: Sequence[Sequence[CountedGaps]]) -> Statistics:
+    """Statistics of token gaps, given per replica as chunks in order of time."""
+    whole = merged([chunk for chunks in gaps for chunk in chunks])
+    total = int(whole.counts.sum())
+    if not total:
+        return _statistics(0, {}, {})
+    per_replica = [split(chunks, SECTIONS) for chunks in gaps]
+    sections = [merged([pieces[index] for pieces in per_replica]) for index in range(SECTIONS)]
+    if not (enough_for(None, total) and all(section.counts.size for section in sections)):
+        sections = []
+    figures = {"mean": _mean_s(whole), "min": whole.gaps_ns[0] / NS_PER_S, "max": whole.gaps_ns[-1] / NS_PER_S}
+    spread = {"mean": [_mean_s(section) for section in sections]}
+    for name, percent in PERCENTILES.items():
+        figures[name] = _percentile_s(whole, percent)
+        if enough_for(percent, total):
+            spread[name] = [_percentile_s(section, percent) for section in sections]
+    return _statistics(total, figures, spread)
+
+
+def _statistics(count: int, figures: dict[str, float], spread: dict[str, list[float]]) -> Statistics:
+    names = ("mean", *PERCENTILES)
+    intervals = {name: interval(figures[name], spread[name]) if name in spread else None for name in names}
+    return {
+        "count": count,
+        **{name: figures.get(name) for name in (*names, "min", "max")},
+        "ci": {"level": LEVEL, "method": METHOD, **intervals},
+    }
+
+
+def _mean_s(gaps: CountedGaps) -> float:
+    # Python integers, so that the sum of many large gaps is exact.
+    total_ns = sum(gap * count for gap, count in zip(gaps.gaps_ns.tolist(), gaps.counts.tolist(), strict=True))
+    return float(total_ns / int(gaps.counts.sum()) / NS_PER_S)
+
+
+def _percentile_s(gaps: CountedGaps, percent: float) -> float:
+    """The percentile of the gaps, each as often as it was counted, as ``numpy.percentile`` defines it."""
+    upto = np.cumsum(gaps.counts)
+    place = percent / 100 * (int(upto[-1]) - 1)
+    below = int(place)
+    lower, upper = gaps.gaps_ns[np.searchsorted(upto, [below, min(below + 1, int(upto[-1]) - 1)], side="right")]
+    return float((lower + (place - below) * (upper - lower)) / NS_PER_S)

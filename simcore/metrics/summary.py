@@ -1,0 +1,270 @@
+"""The summary of a run: what ``summary.json`` holds."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from simcore.hardware import Accelerator
+from simcore.metrics.confidence import LEVEL, SECTIONS, interval
+from simcore.metrics.definitions import Float64Array, normalised_latency_s
+from simcore.metrics.statistics import of_gaps, of_values
+from simcore.metrics.token_gaps import CountedGaps
+from simcore.models import ModelSpec, kv_bytes_per_token
+from simcore.replica import ReplicaTotals
+from simcore.result import Columns
+from simcore.scenario import Scenario
+
+SCHEMA_VERSION = 1
+_UNCALIBRATED = (
+    "100% of simulated time is priced by roofline with stated efficiencies, outside any calibrated range: no kernel of "
+    "{} is calibrated, and absolute times may be off by tens of percent."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the summary needs beside the tables."""
+
+    scenario: Scenario
+    spec: ModelSpec
+    accelerator: Accelerator
+    peak_flops_per_s: float
+    total_blocks: int
+    totals: tuple[ReplicaTotals, ...]
+    peak_used_blocks: int
+    notices: tuple[str, ...]
+    simulation_wall_s: float
+
+
+def summarise(
+    facts: RunFacts, requests: Columns, steps: Columns, gaps: Sequence[Sequence[CountedGaps]], started: float
+) -> dict[str, Any]:
+    """The summary of a run that began at ``started`` on the wall clock (``time.perf_counter``)."""
+    warmup_s = facts.scenario.measurement.warmup_s
+    end_s = _end_s(facts, requests, steps)
+    window = _Window(warmup_s, max(end_s - warmup_s, 0.0))
+    within = _Selection.of(requests, facts.scenario, window)
+    summary = {
+        "schema_version": SCHEMA_VERSION,
+        "counts": _counts(requests),
+        "window": {
+            "start_s": window.start_s,
+            "end_s": window.start_s + window.length_s,
+            "measured_s": window.length_s,
+            "requests": int(within.measured.sum()),
+            "warmup_excluded": warmup_s > 0,
+            "drain_excluded": False,
+            "definition": "from the end of the warm-up to the end of the run, its drain included; latencies of "
+            "finished requests that arrived in it, gaps and throughput of tokens and requests that ended in it",
+        },
+        "metrics": _metrics(requests, within, gaps),
+        "throughput": _throughput(requests, within, window),
+        "slo": _objectives(requests, within, facts.scenario),
+        "kv": _kv(facts, steps, end_s),
+        "preemptions": {
+            "total": sum(totals.preemptions for totals in facts.totals),
+            "requests": int((requests["preemptions"] > 0).sum()),
+        },
+        "utilisation": _utilisation(facts, steps, end_s),
+        "cost": _cost(facts, requests, end_s),
+        "pricing": {
+            "shares": {"roofline": 1.0},
+            "outside_calibrated_range": 1.0,
+            "note": _UNCALIBRATED.format(facts.accelerator.name),
+        },
+        "warnings": _warnings(facts, requests),
+        "notices": list(facts.notices),
+    }
+    wall_s = perf_counter() - started
+    summary["run"] = {
+        "wall_s": wall_s,
+        "simulated_s": end_s,
+        "requests_per_wall_s": len(requests["request_id"]) / wall_s,
+        "phases_wall_s": {"simulate": facts.simulation_wall_s, "summarise": wall_s - facts.simulation_wall_s},
+        "seed": facts.scenario.seed,
+        "versions": {
+            "servetwin": version("servetwin"),
+            "python": platform.python_version(),
+            "simpy": version("simpy"),
+            "numpy": version("numpy"),
+        },
+    }
+    return summary
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    start_s: float
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Masks over the requests: finished ones that arrived in the window, that ended in it, and that kept all limits."""
+
+    measured: np.ndarray[Any, np.dtype[np.bool_]]
+    ended: np.ndarray[Any, np.dtype[np.bool_]]
+    good: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @classmethod
+    def of(cls, requests: Columns, scenario: Scenario, window: _Window) -> "_Selection":
+        finished = requests["state"] == "finished"
+        good = np.ones(len(finished), dtype=np.bool_)
+        for metric, limits in scenario.slo.model_dump().items():
+            for limit_s in limits.values():
+                # A request without a TPOT (a single token) cannot miss its limit.
+                good &= ~(requests[metric] > limit_s)
+        measured = finished & (requests["arrival_s"] >= window.start_s)
+        return cls(measured, finished & (requests["end_s"] > window.start_s), good)
+
+
+def _end_s(facts: RunFacts, requests: Columns, steps: Columns) -> float:
+    if facts.scenario.measurement.end_s is not None:
+        return facts.scenario.measurement.end_s
+    last_step_s = float(steps["end_s"].max()) if len(steps["end_s"]) else 0.0
+    return max(last_step_s, float(requests["arrival_s"].max()) if len(requests["arrival_s"]) else 0.0)
+
+
+def _counts(requests: Columns) -> dict[str, Any]:
+    states, reasons = requests["state"], requests["reason"]
+    by_reason = {str(reason): int((reasons == reason).sum()) for reason in np.unique(reasons) if reason}
+    return {
+        "arrived": len(states),
+        **{state: int((states == state).sum()) for state in ("finished", "rejected", "unfinished")},
+        "rejected_by_reason": by_reason,
+    }
+
+
+def _metrics(requests: Columns, within: _Selection, gaps: Sequence[Sequence[CountedGaps]]) -> dict[str, Any]:
+    measured = {name: requests[name][within.measured] for name in ("ttft_s", "tpot_s", "e2e_s", "queue_s")}
+    metrics = {name: of_values(np.asarray(values, dtype=np.float64)) for name, values in measured.items()}
+    per_token = normalised_latency_s(
+        np.asarray(measured["e2e_s"], dtype=np.float64),
+        np.asarray(requests["output_tokens"][within.measured], dtype=np.int64),
+    )
+    return {
+        "ttft_s": metrics["ttft_s"],
+        "tpot_s": metrics["tpot_s"],
+        "itl_s": of_gaps(gaps),
+        "e2e_s": metrics["e2e_s"],
+        "queue_s": metrics["queue_s"],
+        "normalised_latency_s": of_values(per_token),
+    }
+
+
+def _throughput(requests: Columns, within: _Selection, window: _Window) -> dict[str, Any]:
+    ended = within.ended
+    amounts = {
+        "requests_per_s": ended.astype(np.int64),
+        "output_tokens_per_s": np.where(ended, requests["output_tokens"], 0),
+        "total_tokens_per_s": np.where(ended, requests["prompt_tokens"] + requests["output_tokens"], 0),
+        "goodput_requests_per_s": (ended & within.good).astype(np.int64),
+    }
+    if not window.length_s:
+        return {**dict.fromkeys(amounts), "ci": None}
+    edges = window.start_s + window.length_s * np.arange(1, SECTIONS) / SECTIONS
+    section = np.searchsorted(edges, requests["end_s"][ended], side="left")
+    figures: dict[str, Any] = {}
+    intervals: dict[str, Any] = {"level": LEVEL, "method": f"batch means over {SECTIONS} equal spans of time"}
+    for name, amount in amounts.items():
+        per_section = np.bincount(section, weights=amount[ended], minlength=SECTIONS)
+        figures[name] = float(amount.sum() / window.length_s)
+        rates = (per_section / (window.length_s / SECTIONS)).tolist()
+        intervals[name] = interval(figures[name], rates)
+    return {**figures, "ci": intervals}
+
+
+def _objectives(requests: Columns, within: _Selection, scenario: Scenario) -> dict[str, Any] | None:
+    stated = {
+        f"{metric}.{name}": _objective(np.asarray(requests[metric][within.measured], dtype=np.float64), name, limit_s)
+        for metric, limits in scenario.slo.model_dump().items()
+        for name, limit_s in limits.items()
+    }
+    return stated or None
+
+
+def _objective(values: Float64Array, percentile: str, limit_s: float) -> dict[str, Any]:
+    values = values[np.isfinite(values)]
+    share = float((values <= limit_s).mean()) if len(values) else None
+    required = float(percentile[1:3] + "." + percentile[3:] + "0") / 100
+    return {
+        "limit_s": limit_s,
+        "percentile": percentile,
+        "share_within": share,
+        "met": None if share is None else share >= required,
+    }
+
+
+def _kv(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
+    scenario = facts.scenario
+    block_size = scenario.memory.block_size_tokens
+    held = float((steps["used_blocks"] * (steps["end_s"] - steps["start_s"])).sum())
+    all_blocks = facts.total_blocks * scenario.cluster.replicas
+    return {
+        "block_size_tokens": block_size,
+        "blocks_per_replica": facts.total_blocks,
+        "capacity_tokens_per_replica": facts.total_blocks * block_size,
+        "bytes_per_token": kv_bytes_per_token(facts.spec, scenario.precision.kv_cache),
+        "peak_used_blocks": facts.peak_used_blocks,
+        "mean_used_share": held / (all_blocks * end_s) if end_s else None,
+        "source": "computed" if scenario.memory.num_gpu_blocks is None else "given",
+    }
+
+
+def _utilisation(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
+    totals = facts.totals
+    time_ns = end_s * 1e9 * len(totals)
+    busy_ns = sum(each.busy_ns for each in totals)
+    step_count = sum(each.steps for each in totals)
+    span_s = steps["end_s"] - steps["start_s"]
+    peak_bytes = facts.accelerator.memory_bandwidth_bytes_per_s
+    return {
+        "busy_share": busy_ns / time_ns if time_ns else None,
+        "host_share_of_busy": sum(each.host_ns for each in totals) / busy_ns if busy_ns else None,
+        "mfu": sum(each.flops for each in totals) / (time_ns / 1e9 * facts.peak_flops_per_s) if time_ns else None,
+        "mbu": sum(each.moved_bytes for each in totals) / (time_ns / 1e9 * peak_bytes) if time_ns else None,
+        "mean_decode_batch": sum(each.decode_tokens for each in totals) / step_count if step_count else None,
+        "mean_running_requests": float((steps["running_requests"] * span_s).sum()) / end_s if end_s else None,
+        "mean_waiting_requests": float((steps["waiting_requests"] * span_s).sum()) / end_s if end_s else None,
+        "steps": step_count,
+        "prefill_tokens": sum(each.prefill_tokens for each in totals),
+        "decode_tokens": sum(each.decode_tokens for each in totals),
+    }
+
+
+def _cost(facts: RunFacts, requests: Columns, end_s: float) -> dict[str, Any]:
+    cluster = facts.scenario.cluster
+    stated = cluster.price_usd_per_h is not None
+    price = cluster.price_usd_per_h if stated else facts.accelerator.price_usd_per_h
+    assert price is not None
+    usd_per_h = price * cluster.replicas * cluster.tensor_parallel
+    usd = usd_per_h * end_s / 3600
+    output_tokens = int(requests["output_tokens"].sum())
+    return {
+        "usd_per_h": usd_per_h,
+        "usd": usd,
+        "usd_per_million_output_tokens": usd / output_tokens * 1e6 if output_tokens else None,
+        "price_source": "the scenario" if stated else f"list price of {facts.accelerator.price_date}",
+    }
+
+
+def _warnings(facts: RunFacts, requests: Columns) -> list[str]:
+    warnings = [
+        _UNCALIBRATED.format(facts.accelerator.name),
+    ]
+    unfinished = int((requests["state"] == "unfinished").sum())
+    if unfinished:
+        warnings.append(
+            f"{unfinished} requests were unfinished when the run was cut off; latencies are of finished ones."
+        )
+    rejected = int((requests["state"] == "rejected").sum())
+    if rejected:
+        warnings.append(
+            f"{rejected} of {len(requests['state'])} requests were rejected; latencies are of finished ones."
+        )
+    return warnings

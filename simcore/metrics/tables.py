@@ -1,0 +1,51 @@
+"""From the recorder's integers to the two tables of a result: seconds, and NaN for what never came."""
+
+import numpy as np
+
+from simcore.clock import NS_PER_S
+from simcore.metrics.definitions import between_s, time_per_output_token_s
+from simcore.metrics.recorder import STATES, Recorder
+from simcore.request import UNSET
+from simcore.result import Columns
+
+
+def request_table(recorder: Recorder) -> Columns:
+    """One row per request, in order of arrival."""
+    raw = recorder.requests()
+    arrival, first_token, end = raw["arrival_ns"], raw["first_token_ns"], raw["end_ns"].copy()
+    finished = raw["state"] == STATES.index("finished")
+    last_token = np.where(finished, end, UNSET)
+    return {
+        "request_id": raw["number"],
+        "state": np.array(STATES)[raw["state"]],
+        "reason": np.array(recorder.reasons)[raw["reason"]],
+        "replica": raw["replica"],
+        "prompt_tokens": raw["prompt_tokens"],
+        "output_tokens": raw["output_tokens"],
+        "arrival_s": arrival / NS_PER_S,
+        "first_scheduled_s": _seconds(raw["first_scheduled_ns"]),
+        "first_token_s": _seconds(first_token),
+        "end_s": _seconds(end),
+        "queue_s": between_s(arrival, raw["first_scheduled_ns"]),
+        "ttft_s": between_s(arrival, first_token),
+        "tpot_s": time_per_output_token_s(first_token, last_token, raw["output_tokens"]),
+        "e2e_s": between_s(arrival, last_token),
+        "preemptions": raw["preemptions"],
+    }
+
+
+def step_table(recorder: Recorder) -> Columns:
+    """One row per run of like steps, in order of start, then of replica."""
+    raw = recorder.steps()
+    return {
+        "replica": raw["replica"],
+        "start_s": raw["start_ns"] / NS_PER_S,
+        "end_s": raw["end_ns"] / NS_PER_S,
+        **{name: column for name, column in raw.items() if name not in ("replica", "start_ns", "end_ns")},
+    }
+
+
+def _seconds(time_ns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    seconds = time_ns / NS_PER_S
+    seconds[time_ns == UNSET] = np.nan
+    return seconds

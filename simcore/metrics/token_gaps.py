@@ -1,0 +1,108 @@
+"""Gaps between successive tokens of all requests: far too many to keep one by one, so equal gaps are counted."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64Array = NDArray[np.int64]
+StepEnds = Int64Array | list[int]
+"""When each of consecutive steps ends, in nanoseconds from the start of the first."""
+
+_BUFFER = 1 << 18
+_CHUNKS = 64
+
+
+class CountedGaps(NamedTuple):
+    """Gaps in nanoseconds, with the number of requests that saw each."""
+
+    gaps_ns: Int64Array
+    counts: Int64Array
+
+
+class TokenGaps:
+    """The gaps of one replica that end after ``since_ns``.
+
+    A decode step gives all its requests the same gap, so a step is one entry. Entries fill a buffer. Full, it is cut
+    into chunks, in each of which equal gaps are merged; when chunks are many, neighbours are merged. So memory is
+    bounded by the number of different gaps, while the chunks stay in order of time and cover equally many entries.
+    """
+
+    def __init__(self, since_ns: int = 0) -> None:
+        self._since_ns = since_ns
+        self._gaps = np.empty(_BUFFER, dtype=np.int64)
+        self._counts = np.empty(_BUFFER, dtype=np.int64)
+        self._filled = 0
+        self._chunk_entries = _BUFFER // _CHUNKS
+        self._chunks: list[CountedGaps] = []
+        self._unfinished: list[CountedGaps] = []
+
+    def add(self, end_ns: int, gap_ns: int, count: int) -> None:
+        """Count one gap of ``count`` requests that ends at ``end_ns``."""
+        if end_ns <= self._since_ns or not count:
+            return
+        if self._filled == _BUFFER:
+            self._empty_buffer()
+        self._gaps[self._filled] = gap_ns
+        self._counts[self._filled] = count
+        self._filled += 1
+
+    def add_steps(self, start_ns: int, ends_ns: StepEnds, count: int, last_token_ns: int) -> None:
+        """Count the gaps of ``count`` requests over steps that end at these times after ``start_ns``.
+
+        ``last_token_ns`` is when they got the token before.
+        """
+        stop = self._filled + len(ends_ns)
+        if isinstance(ends_ns, list) or start_ns < self._since_ns or stop > _BUFFER:
+            for end_ns in map(int, ends_ns):
+                self.add(start_ns + end_ns, start_ns + end_ns - last_token_ns, count)
+                last_token_ns = start_ns + end_ns
+            return
+        start = self._filled
+        self._gaps[start] = ends_ns[0] + (start_ns - last_token_ns)
+        np.subtract(ends_ns[1:], ends_ns[:-1], out=self._gaps[start + 1 : stop])
+        self._counts[start:stop] = count
+        self._filled = stop
+
+    def chunks(self) -> list[CountedGaps]:
+        """All gaps in chunks in order of time; a single chunk is in order of time itself, its gaps not merged."""
+        rest = CountedGaps(self._gaps[: self._filled], self._counts[: self._filled])
+        return [*self._chunks, merged([*self._unfinished, rest])] if self._chunks else [rest]
+
+    def _empty_buffer(self) -> None:
+        piece = min(self._chunk_entries, _BUFFER)
+        for start in range(0, _BUFFER, piece):
+            stop = start + piece
+            self._unfinished.append(_counted(self._gaps[start:stop], self._counts[start:stop]))
+            if len(self._unfinished) * piece == self._chunk_entries:
+                self._chunks.append(merged(self._unfinished))
+                self._unfinished = []
+        self._filled = 0
+        while len(self._chunks) > _CHUNKS and len(self._chunks) % 2 == 0:
+            pairs = range(0, len(self._chunks), 2)
+            self._chunks = [merged(self._chunks[index : index + 2]) for index in pairs]
+            self._chunk_entries *= 2
+
+
+def merged(chunks: Sequence[CountedGaps]) -> CountedGaps:
+    """All gaps of some chunks, the different ones ascending."""
+    gaps_ns = np.concatenate([chunk.gaps_ns for chunk in chunks])
+    return _counted(gaps_ns, np.concatenate([chunk.counts for chunk in chunks]))
+
+
+def split(chunks: Sequence[CountedGaps], parts: int) -> list[CountedGaps]:
+    """The chunks of one replica as so many parts in order of time, nearly equal in entries."""
+    if len(chunks) == 1:
+        pieces = np.array_split(np.arange(len(chunks[0].gaps_ns)), parts)
+        return [_counted(chunks[0].gaps_ns[piece], chunks[0].counts[piece]) for piece in pieces]
+    return [merged([chunks[index] for index in part]) for part in np.array_split(np.arange(len(chunks)), parts)]
+
+
+def _counted(gaps_ns: Int64Array, counts: Int64Array) -> CountedGaps:
+    order = np.argsort(gaps_ns, kind="stable")
+    gaps_ns, counts = gaps_ns[order], counts[order]
+    if not len(gaps_ns):
+        return CountedGaps(gaps_ns, counts)
+    first = np.flatnonzero(np.concatenate(([True], gaps_ns[1:] != gaps_ns[:-1])))
+    return CountedGaps(gaps_ns[first], np.add.reduceat(counts, first))

@@ -1,0 +1,28 @@
+"""What a run leaves in memory: its scenario in full, the summary, and two tables of columns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished simulation.
+
+    ``scenario`` is the scenario with every default filled in. ``summary`` is what ``summary.json`` holds. ``requests``
+    has one row per request in order of arrival, ``steps`` one row per run of consecutive steps of the same batch in
+    order of time; both are dictionaries of equally long arrays, so that ``pandas.DataFrame(result.requests)`` works.
+    Times are seconds from the start of the run; what never came to be is NaN.
+    """
+
+    scenario: dict[str, Any]
+    summary: dict[str, Any]
+    requests: Columns
+    steps: Columns
+
+    def __str__(self) -> str:
+        counts, metrics = self.summary["counts"], self.summary["metrics"]
+        return f"{counts['finished']} of {counts['arrived']} requests finished; mean TTFT {metrics['ttft_s']['mean']} s"

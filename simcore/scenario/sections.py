@@ -1,0 +1,138 @@
+"""The sections of a scenario document, as a user writes them."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.workload.config import WorkloadConfig
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
+NotNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Percentile = Literal["p50", "p90", "p95", "p99", "p999"]
+Policy = dict[str, Any]
+_HOST = HostOverhead()
+_ROOFLINE = RooflineEfficiency()
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Cluster(_Section):
+    """The machines: ``replicas`` model instances, each over ``tensor_parallel`` accelerators.
+
+    ``price_usd_per_h`` is per accelerator and overrides the one of its profile.
+    """
+
+    accelerator: str
+    replicas: Count = 1
+    tensor_parallel: Count = 1
+    routing: Policy = {"name": "round-robin"}
+    price_usd_per_h: NotNegative | None = None
+
+
+class Precision(_Section):
+    """Number formats: ``weights`` by default as the model was published, ``kv_cache`` in 16 bits."""
+
+    weights: Literal["auto", "bf16", "fp16", "fp32", "fp8", "mxfp4"] = "auto"
+    kv_cache: Literal["bf16", "fp16", "fp32", "fp8"] = "bf16"
+
+
+class Memory(_Section):
+    """KV memory: computed from the accelerator's as an engine does, or given in blocks of each replica.
+
+    ``null_blocks`` are kept aside by the engine and hold no request's tokens.
+    """
+
+    block_size_tokens: Annotated[int, Field(ge=1, le=256)] = 16
+    gpu_memory_utilization: Share = 0.9
+    num_gpu_blocks: Count | None = None
+    null_blocks: Annotated[int, Field(ge=0)] = 0
+
+
+class Preemption(_Section):
+    """What happens when KV memory runs short: who gives way, and how."""
+
+    mode: Literal["recompute"] = "recompute"
+    victim: Policy = {"name": "latest"}
+
+
+class SchedulerSection(_Section):
+    """The policies of every replica's scheduler."""
+
+    ordering: Policy = {"name": "fcfs"}
+    batching: Policy = {"name": "chunked-prefill"}
+    preemption: Preemption = Preemption()
+    reserve_whole_prompt: bool = True
+
+
+class Host(_Section):
+    """What the host adds to every step, while the accelerator waits."""
+
+    step_s: NotNegative = _HOST.step_s
+    per_request_s: NotNegative = _HOST.per_request_s
+
+
+class Efficiency(_Section):
+    """Shares of datasheet peaks that kernels reach, for roofline prices (see ``simcore.cost.assumptions``)."""
+
+    matmul_compute: Share = _ROOFLINE.matmul_compute
+    matmul_memory: Share = _ROOFLINE.matmul_memory
+    attention_compute: Share = _ROOFLINE.attention_compute
+    attention_memory: Share = _ROOFLINE.attention_memory
+    kernel_floor_s: NotNegative = _ROOFLINE.kernel_floor_s
+    interconnect: Share = _ROOFLINE.interconnect
+    collective_floor_s: NotNegative = _ROOFLINE.collective_floor_s
+
+
+class Objectives(_Section):
+    """Service level objectives: a limit in seconds for a percentile, such as ``ttft_s: {p99: 2.0}``.
+
+    A request counts into goodput if it keeps every limit; an objective is met if the share of requests that keep its
+    limit is at least its percentile.
+    """
+
+    ttft_s: dict[Percentile, Positive] = {}
+    tpot_s: dict[Percentile, Positive] = {}
+    e2e_s: dict[Percentile, Positive] = {}
+
+
+class Measurement(_Section):
+    """Which requests are measured: those that arrive after ``warmup_s``; the run is cut off at ``end_s``, if given."""
+
+    warmup_s: NotNegative = 0.0
+    end_s: Positive | None = None
+
+    @model_validator(mode="after")
+    def _time_is_left(self) -> "Measurement":
+        if self.end_s is not None and self.warmup_s >= self.end_s:
+            raise ValueError("a warm-up that ends before the run does")
+        return self
+
+
+class Scenario(_Section):
+    """Everything a run depends on.
+
+    ``max_context_tokens`` bounds prompt and output together, by default the model's own limit.
+    """
+
+    model: str
+    cluster: Cluster
+    workload: WorkloadConfig
+    engine: str = "vllm-v1"
+    seed: Annotated[int, Field(ge=0)] = 0
+    max_context_tokens: Count | None = None
+    precision: Precision = Precision()
+    memory: Memory = Memory()
+    scheduler: SchedulerSection = SchedulerSection()
+    host: Host = Host()
+    efficiency: Efficiency = Efficiency()
+    slo: Objectives = Objectives()
+    measurement: Measurement = Measurement()
+
+    def document(self) -> dict[str, Any]:
+        """The scenario in full, every default filled in, as plain data."""
+        return self.model_dump(mode="json", exclude_none=True)

@@ -1,0 +1,120 @@
+"""The service around the replicas: requests arrive, are checked, and are routed."""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+from simpy import Event
+
+from policies.routing import Routing
+from simcore.clock import Clock
+from simcore.metrics.recorder import Recorder
+from simcore.replica import Replica
+from simcore.request import Request
+from simcore.workload.batch import ClosedLoop, OpenLoop
+
+TOO_LONG = "prompt and output exceed the context limit"
+TOO_LARGE = "needs more KV blocks than a replica has"
+NO_REPLICA = -1
+
+Progress = Callable[[int], None]
+_PROGRESS_EVERY = 1024
+
+
+class Router:
+    """Sends each arriving request to a replica that the routing policy picks, or turns it away.
+
+    A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, could never be served.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        replicas: Sequence[Replica],
+        routing: Routing,
+        max_context_tokens: int,
+        recorder: Recorder,
+    ) -> None:
+        self._clock = clock
+        self._replicas = replicas
+        self._views = [replica.scheduler for replica in replicas]
+        self._routing = routing
+        memory = replicas[0].scheduler.memory
+        self._max_context_tokens = max_context_tokens
+        self._max_tokens_in_memory = memory.total_blocks * memory.block_size_tokens
+        self._recorder = recorder
+        self._inbox: deque[tuple[Request, int]] = deque()
+        self._idle: Event | None = None
+        self._process = clock.process(self._run())
+
+    def receive(self, request: Request, output_tokens: int) -> None:
+        """Take in a request that arrives now; it would generate ``output_tokens``."""
+        self._inbox.append((request, output_tokens))
+        if self._idle is not None:
+            self._idle.succeed()
+            self._idle = None
+
+    def _run(self) -> Generator[Event, Any, None]:
+        inbox = self._inbox
+        while True:
+            while inbox:
+                self._dispatch(*inbox.popleft())
+            self._idle = Event(self._clock)
+            yield self._idle
+
+    def _dispatch(self, request: Request, output_tokens: int) -> None:
+        total_tokens = request.prompt_tokens + output_tokens
+        if total_tokens > self._max_context_tokens:
+            self._reject(request, TOO_LONG)
+        elif total_tokens - 1 > self._max_tokens_in_memory:
+            self._reject(request, TOO_LARGE)
+        else:
+            self._replicas[self._routing.choose(request, self._views)].submit(request, output_tokens)
+
+    def _reject(self, request: Request, reason: str) -> None:
+        self._recorder.request_rejected(request, NO_REPLICA, self._clock.now_ns, reason)
+        if request.done is not None:
+            request.done.succeed()
+
+
+def open_loop(
+    clock: Clock, workload: OpenLoop, router: Router, progress: Progress | None
+) -> Generator[Event, Any, None]:
+    """A process that lets requests arrive at their times, whatever becomes of them."""
+    number = 0
+    for batch in workload.batches():
+        columns = (batch.arrival_ns.tolist(), batch.prompt_tokens.tolist(), batch.output_tokens.tolist())
+        for arrival_ns, prompt_tokens, output_tokens in zip(*columns, strict=True):
+            if arrival_ns > clock.now_ns:
+                yield clock.timeout(arrival_ns - clock.now_ns)
+            router.receive(Request(number, arrival_ns, prompt_tokens), output_tokens)
+            number += 1
+            if progress is not None and number % _PROGRESS_EVERY == 0:
+                progress(number)
+
+
+def closed_loop(clock: Clock, workload: ClosedLoop, router: Router, progress: Progress | None) -> None:
+    """Start the clients of a closed loop; each sends the next request that no other has sent yet."""
+    requests = workload.requests
+    columns = (requests.prompt_tokens.tolist(), requests.output_tokens.tolist())
+    supply = iter(enumerate(zip(*columns, strict=True)))
+    for _ in range(min(workload.concurrency, len(requests))):
+        clock.process(_client(clock, supply, workload.think_time_ns, router, progress))
+
+
+def _client(
+    clock: Clock,
+    supply: Iterator[tuple[int, tuple[int, int]]],
+    think_time_ns: int,
+    router: Router,
+    progress: Progress | None,
+) -> Generator[Event, Any, None]:
+    for number, (prompt_tokens, output_tokens) in supply:
+        request = Request(number, clock.now_ns, prompt_tokens, done=Event(clock))
+        router.receive(request, output_tokens)
+        if progress is not None and number % _PROGRESS_EVERY == 0:
+            progress(number)
+        assert request.done is not None
+        yield request.done
+        if think_time_ns:
+            yield clock.timeout(think_time_ns)

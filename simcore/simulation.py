@@ -1,0 +1,182 @@
+"""Run a scenario from its document to its result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from simcore.clock import Clock, to_ns
+from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.cost.roofline import Roofline
+from simcore.cost.step_cost import StepCost
+from simcore.errors import InputError, ServetwinError
+from simcore.hardware import Accelerator, load_accelerator
+from simcore.memory.block_manager import KVBlockManager
+from simcore.memory.capacity import MemoryDemand
+from simcore.metrics.recorder import Recorder
+from simcore.metrics.summary import RunFacts, summarise
+from simcore.metrics.tables import request_table, step_table
+from simcore.models import ModelSpec, load_model
+from simcore.replica import Replica
+from simcore.result import Result
+from simcore.scenario import Scenario, parse_scenario
+from simcore.scenario.policy_choice import build_policy
+from simcore.scheduling.scheduler import Scheduler
+from simcore.service import Progress, Router, closed_loop, open_loop
+from simcore.workload import ClosedLoop, OpenLoop, build_workload
+
+DEVICES_PER_HOST = 8
+"""Accelerators that share a host, over PCIe where they have no links of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A checked scenario with everything loaded that it names, ready to run.
+
+    ``total_blocks`` are the KV blocks that the requests of one replica can hold.
+    """
+
+    scenario: Scenario
+    spec: ModelSpec
+    accelerator: Accelerator
+    cost: StepCost
+    workload: OpenLoop | ClosedLoop
+    total_blocks: int
+    max_context_tokens: int
+
+    @classmethod
+    def prepare(cls, document: Mapping[str, Any], base_dir: Path) -> "Simulation":
+        """Check a scenario document and load what it names; files are looked up from ``base_dir``.
+
+        Raises ``ServetwinError`` for whatever a user can get wrong, before anything runs.
+        """
+        scenario = parse_scenario(document)
+        spec = load_model(_model_reference(scenario.model, base_dir))
+        accelerator = load_accelerator(scenario.cluster.accelerator)
+        _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
+        total_blocks = _total_blocks(scenario, spec, accelerator)
+        return cls(
+            scenario,
+            spec,
+            accelerator,
+            _step_cost(scenario, spec, accelerator),
+            build_workload(scenario.workload, scenario.seed, base_dir),
+            total_blocks,
+            _max_context_tokens(scenario, spec),
+        )
+
+    def run(self, progress: Progress | None = None, fast_forward: bool = True, check: bool = False) -> Result:
+        """Simulate; ``progress`` is told how many requests have arrived.
+
+        ``fast_forward=False`` runs decode steps one by one, with the same result. ``check`` recounts all books after
+        every step.
+        """
+        started = perf_counter()
+        clock, recorder, scenario = Clock(), Recorder(), self.scenario
+        warmup_ns = to_ns(scenario.measurement.warmup_s)
+        replicas = [
+            Replica(clock, index, self._scheduler(), self.cost, recorder, warmup_ns, fast_forward, check)
+            for index in range(scenario.cluster.replicas)
+        ]
+        routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
+        router = Router(clock, replicas, routing, self.max_context_tokens, recorder)
+        if isinstance(self.workload, ClosedLoop):
+            closed_loop(clock, self.workload, router, progress)
+        else:
+            clock.process(open_loop(clock, self.workload, router, progress))
+        end_s = scenario.measurement.end_s
+        clock.run(until=None if end_s is None else to_ns(end_s))
+        for replica in replicas:
+            replica.close()
+        simulated = perf_counter()
+        facts = RunFacts(
+            scenario=scenario,
+            spec=self.spec,
+            accelerator=self.accelerator,
+            peak_flops_per_s=self.cost.peak_flops_per_s,
+            total_blocks=self.total_blocks,
+            totals=tuple(replica.totals for replica in replicas),
+            peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
+            notices=tuple(getattr(self.workload, "notices", ())),
+            simulation_wall_s=simulated - started,
+        )
+        gaps = [replica.gaps.chunks() for replica in replicas]
+        requests, steps = request_table(recorder), step_table(recorder)
+        summary = summarise(facts, requests, steps, gaps, started)
+        return Result(scenario.document(), summary, requests, steps)
+
+    def _scheduler(self) -> Scheduler:
+        section = self.scenario.scheduler
+        return Scheduler(
+            build_policy("ordering", section.ordering, "scheduler.ordering"),
+            build_policy("batching", section.batching, "scheduler.batching"),
+            build_policy("preemption", section.preemption.victim, "scheduler.preemption.victim"),
+            KVBlockManager(self.total_blocks, self.scenario.memory.block_size_tokens),
+            self.cost.window_tokens,
+            section.reserve_whole_prompt,
+        )
+
+
+def _model_reference(model: str, base_dir: Path) -> str:
+    """A path in a scenario is meant from the scenario's folder."""
+    beside = base_dir / model
+    return str(beside) if beside.exists() else model
+
+
+def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator) -> None:
+    field = "cluster.tensor_parallel"
+    reach = max(accelerator.interconnect_domain, DEVICES_PER_HOST)
+    if ranks > reach:
+        raise InputError(field, ranks, f"at most {reach}: so many {accelerator.name} work as one")
+    heads = min(group.attention.query_heads for group in spec.layer_groups)
+    if heads % ranks:
+        raise InputError(field, ranks, f"a divisor of the {heads} query heads of {spec.name}")
+
+
+def _weight_dtype(scenario: Scenario, spec: ModelSpec) -> str:
+    return spec.dtype if scenario.precision.weights == "auto" else scenario.precision.weights
+
+
+def _total_blocks(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> int:
+    memory, batching = scenario.memory, scenario.scheduler.batching
+    demand = MemoryDemand(
+        spec,
+        _weight_dtype(scenario, spec),
+        scenario.precision.kv_cache,
+        memory.block_size_tokens,
+        batching.get("max_batched_tokens", spec.max_context_tokens),
+        batching.get("max_running_requests", 1),
+        memory.gpu_memory_utilization,
+    )
+    blocks = memory.num_gpu_blocks
+    if blocks is None:
+        blocks = demand.require_fit(accelerator, scenario.cluster.tensor_parallel).blocks
+    if blocks <= memory.null_blocks:
+        raise ServetwinError(
+            f"memory.num_gpu_blocks is {blocks}, of which {memory.null_blocks} are kept aside: none is left."
+        )
+    return blocks - memory.null_blocks
+
+
+def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
+    limit = scenario.max_context_tokens
+    if limit is None:
+        return spec.max_context_tokens
+    if limit > spec.max_context_tokens:
+        expected = f"at most {spec.max_context_tokens}, the context of {spec.name}"
+        raise InputError("max_context_tokens", limit, expected)
+    return limit
+
+
+def _step_cost(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> StepCost:
+    weight_dtype = _weight_dtype(scenario, spec)
+    efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
+    return StepCost(
+        spec,
+        Roofline.of(accelerator, efficiency, weight_dtype),
+        HostOverhead(**scenario.host.model_dump()),
+        weight_dtype,
+        scenario.precision.kv_cache,
+        scenario.cluster.tensor_parallel,
+    )
