@@ -1,9 +1,9 @@
 """The clock: integer nanoseconds inside, seconds at the edges, and a stated order among simultaneous events."""
 
-from typing import cast
-
 from simpy import Environment, Event
 from simpy.events import EventPriority
+
+from policies.horizon import FOREVER
 
 NS_PER_S = 1_000_000_000
 
@@ -24,12 +24,25 @@ class Clock(Environment):
     @property
     def now_ns(self) -> int:
         """Nanoseconds since the start of the run."""
-        return cast(int, self.now)
+        return self._now  # type: ignore[return-value]  # never a float: all delays are whole
+
+    @property
+    def quiet_ns(self) -> int:
+        """Nanoseconds until the next event that is already known, ``FOREVER`` without one."""
+        return int(self._queue[0][0]) - self.now_ns if self._queue else FOREVER
+
+    def skip(self, delay_ns: int) -> bool:
+        """Move on by ``delay_ns`` at once if no event is due until then, which is what waiting would come to."""
+        end_ns = self.now_ns + delay_ns
+        if self._queue and self._queue[0][0] <= end_ns:
+            return False
+        self._now = end_ns
+        return True
 
     @property
     def more_now(self) -> bool:
         """Whether further events are due in this very nanosecond."""
-        return self.peek() == self.now
+        return bool(self._queue) and self._queue[0][0] == self._now
 
 
 class Alarm(Event):

@@ -75,8 +75,9 @@ class Simulation:
         started = perf_counter()
         clock, recorder, scenario = Clock(), Recorder(), self.scenario
         warmup_ns = to_ns(scenario.measurement.warmup_s)
+        alone = scenario.cluster.replicas == 1
         replicas = [
-            Replica(clock, index, self._scheduler(), self.cost, recorder, warmup_ns, fast_forward, check)
+            Replica(clock, index, self._scheduler(), self.cost, recorder, warmup_ns, alone, fast_forward, check)
             for index in range(scenario.cluster.replicas)
         ]
         routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
@@ -94,9 +95,9 @@ class Simulation:
             scenario=scenario,
             spec=self.spec,
             accelerator=self.accelerator,
-            peak_flops_per_s=self.cost.peak_flops_per_s,
+            cost=self.cost,
             total_blocks=self.total_blocks,
-            totals=tuple(replica.totals for replica in replicas),
+            work=tuple(replica.work for replica in replicas),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
             notices=tuple(getattr(self.workload, "notices", ())),
             simulation_wall_s=simulated - started,

@@ -26,13 +26,13 @@ class ChunkedPrefill(Batching):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}, expected a whole number of at least 1")
-        chunk = self.long_prefill_threshold_tokens or self.max_batched_tokens
         alone = StepLimits(self.max_batched_tokens, self.max_running_requests, self.max_batched_tokens)
+        chunk = self.long_prefill_threshold_tokens
         object.__setattr__(self, "_alone", alone)
-        object.__setattr__(self, "_shared", replace(alone, max_chunk_tokens=chunk))
+        object.__setattr__(self, "_shared", alone if chunk is None else replace(alone, max_chunk_tokens=chunk))
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """The same in every step, but for a lone request."""
-        if replica.waiting_requests + replica.running_requests <= 1:
+        if self._shared is not self._alone and replica.waiting_requests + replica.running_requests <= 1:
             return self._alone
         return self._shared

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from simcore.cost.step_cost import StepCost
+from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.metrics.confidence import LEVEL, SECTIONS, interval
 from simcore.metrics.definitions import Float64Array, normalised_latency_s
 from simcore.metrics.statistics import of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
 from simcore.models import ModelSpec, kv_bytes_per_token
-from simcore.replica import ReplicaTotals
 from simcore.result import Columns
 from simcore.scenario import Scenario
 
@@ -33,9 +34,9 @@ class RunFacts:
     scenario: Scenario
     spec: ModelSpec
     accelerator: Accelerator
-    peak_flops_per_s: float
+    cost: StepCost
     total_blocks: int
-    totals: tuple[ReplicaTotals, ...]
+    work: tuple[WorkCounter, ...]
     peak_used_blocks: int
     notices: tuple[str, ...]
     simulation_wall_s: float
@@ -67,7 +68,7 @@ def summarise(
         "slo": _objectives(requests, within, facts.scenario),
         "kv": _kv(facts, steps, end_s),
         "preemptions": {
-            "total": sum(totals.preemptions for totals in facts.totals),
+            "total": int(steps["preempted_requests"].sum()),
             "requests": int((requests["preemptions"] > 0).sum()),
         },
         "utilisation": _utilisation(facts, steps, end_s),
@@ -217,23 +218,29 @@ def _kv(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
 
 
 def _utilisation(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
-    totals = facts.totals
-    time_ns = end_s * 1e9 * len(totals)
-    busy_ns = sum(each.busy_ns for each in totals)
-    step_count = sum(each.steps for each in totals)
+    time_s = end_s * len(facts.work)
     span_s = steps["end_s"] - steps["start_s"]
-    peak_bytes = facts.accelerator.memory_bandwidth_bytes_per_s
-    return {
-        "busy_share": busy_ns / time_ns if time_ns else None,
-        "host_share_of_busy": sum(each.host_ns for each in totals) / busy_ns if busy_ns else None,
-        "mfu": sum(each.flops for each in totals) / (time_ns / 1e9 * facts.peak_flops_per_s) if time_ns else None,
-        "mbu": sum(each.moved_bytes for each in totals) / (time_ns / 1e9 * peak_bytes) if time_ns else None,
-        "mean_decode_batch": sum(each.decode_tokens for each in totals) / step_count if step_count else None,
-        "mean_running_requests": float((steps["running_requests"] * span_s).sum()) / end_s if end_s else None,
-        "mean_waiting_requests": float((steps["waiting_requests"] * span_s).sum()) / end_s if end_s else None,
+    busy_s = float(span_s.sum())
+    step_count = sum(work.steps for work in facts.work)
+    decode_tokens = int((steps["decoding_requests"] * steps["steps"]).sum())
+    figures: dict[str, Any] = {
         "steps": step_count,
-        "prefill_tokens": sum(each.prefill_tokens for each in totals),
-        "decode_tokens": sum(each.decode_tokens for each in totals),
+        "prefill_tokens": int(steps["prefill_tokens"].sum()),
+        "decode_tokens": decode_tokens,
+    }
+    shares = ("busy_share", "host_share_of_busy", "mfu", "mbu", "mean_decode_batch")
+    if not step_count:
+        return figures | dict.fromkeys((*shares, "mean_running_requests", "mean_waiting_requests"))
+    peak_flops = facts.cost.peak_flops_per_s * time_s
+    peak_bytes = facts.accelerator.memory_bandwidth_bytes_per_s * time_s
+    return figures | {
+        "busy_share": busy_s / time_s,
+        "host_share_of_busy": sum(work.host_s(facts.cost) for work in facts.work) / busy_s,
+        "mfu": sum(work.flops(facts.cost) for work in facts.work) / peak_flops,
+        "mbu": sum(work.moved_bytes(facts.cost) for work in facts.work) / peak_bytes,
+        "mean_decode_batch": decode_tokens / step_count,
+        "mean_running_requests": float((steps["running_requests"] * span_s).sum()) / end_s,
+        "mean_waiting_requests": float((steps["waiting_requests"] * span_s).sum()) / end_s,
     }
 
 

@@ -1,14 +1,16 @@
 """Gaps between successive tokens of all requests: far too many to keep one by one, so equal gaps are counted."""
 
+from array import array
 from collections.abc import Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Int64Array = NDArray[np.int64]
-StepEnds = Int64Array | list[int]
-"""When each of consecutive steps ends, in nanoseconds from the start of the first."""
+StepDurations = Int64Array | list[int]
+"""How long each of consecutive steps takes, in nanoseconds."""
 
 _BUFFER = 1 << 18
 _CHUNKS = 64
@@ -31,9 +33,8 @@ class TokenGaps:
 
     def __init__(self, since_ns: int = 0) -> None:
         self._since_ns = since_ns
-        self._gaps = np.empty(_BUFFER, dtype=np.int64)
-        self._counts = np.empty(_BUFFER, dtype=np.int64)
-        self._filled = 0
+        self._gaps = array("q")
+        self._counts = array("q")
         self._chunk_entries = _BUFFER // _CHUNKS
         self._chunks: list[CountedGaps] = []
         self._unfinished: list[CountedGaps] = []
@@ -42,43 +43,40 @@ class TokenGaps:
         """Count one gap of ``count`` requests that ends at ``end_ns``."""
         if end_ns <= self._since_ns or not count:
             return
-        if self._filled == _BUFFER:
+        self._gaps.append(gap_ns)
+        self._counts.append(count)
+        if len(self._gaps) == _BUFFER:
             self._empty_buffer()
-        self._gaps[self._filled] = gap_ns
-        self._counts[self._filled] = count
-        self._filled += 1
 
-    def add_steps(self, start_ns: int, ends_ns: StepEnds, count: int, last_token_ns: int) -> None:
-        """Count the gaps of ``count`` requests over steps that end at these times after ``start_ns``.
-
-        ``last_token_ns`` is when they got the token before.
-        """
-        stop = self._filled + len(ends_ns)
-        if isinstance(ends_ns, list) or start_ns < self._since_ns or stop > _BUFFER:
-            for end_ns in map(int, ends_ns):
-                self.add(start_ns + end_ns, start_ns + end_ns - last_token_ns, count)
-                last_token_ns = start_ns + end_ns
+    def add_steps(self, start_ns: int, durations_ns: StepDurations, count: int) -> None:
+        """Count the gaps of ``count`` requests over consecutive steps, which got a token at ``start_ns`` too."""
+        steps = len(durations_ns)
+        if start_ns < self._since_ns or len(self._gaps) + steps >= _BUFFER:
+            for duration_ns in map(int, durations_ns):
+                start_ns += duration_ns
+                self.add(start_ns, duration_ns, count)
             return
-        start = self._filled
-        self._gaps[start] = ends_ns[0] + (start_ns - last_token_ns)
-        np.subtract(ends_ns[1:], ends_ns[:-1], out=self._gaps[start + 1 : stop])
-        self._counts[start:stop] = count
-        self._filled = stop
+        if isinstance(durations_ns, list):
+            self._gaps.extend(durations_ns)
+        else:
+            self._gaps.frombytes(durations_ns.tobytes())
+        self._counts.extend(repeat(count, steps))
 
     def chunks(self) -> list[CountedGaps]:
         """All gaps in chunks in order of time; a single chunk is in order of time itself, its gaps not merged."""
-        rest = CountedGaps(self._gaps[: self._filled], self._counts[: self._filled])
+        rest = CountedGaps(np.array(self._gaps, dtype=np.int64), np.array(self._counts, dtype=np.int64))
         return [*self._chunks, merged([*self._unfinished, rest])] if self._chunks else [rest]
 
     def _empty_buffer(self) -> None:
+        gaps, counts = np.array(self._gaps, dtype=np.int64), np.array(self._counts, dtype=np.int64)
+        del self._gaps[:], self._counts[:]
         piece = min(self._chunk_entries, _BUFFER)
         for start in range(0, _BUFFER, piece):
             stop = start + piece
-            self._unfinished.append(_counted(self._gaps[start:stop], self._counts[start:stop]))
+            self._unfinished.append(_counted(gaps[start:stop], counts[start:stop]))
             if len(self._unfinished) * piece == self._chunk_entries:
                 self._chunks.append(merged(self._unfinished))
                 self._unfinished = []
-        self._filled = 0
         while len(self._chunks) > _CHUNKS and len(self._chunks) % 2 == 0:
             pairs = range(0, len(self._chunks), 2)
             self._chunks = [merged(self._chunks[index : index + 2]) for index in pairs]

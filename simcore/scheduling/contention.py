@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from policies.batching import StepLimits
 from simcore.request import Request
-from simcore.scheduling.plan import BatchPlan, Chunk
+from simcore.scheduling.plan import BatchPlan
 
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler import Scheduler
@@ -43,13 +43,15 @@ def fill_under_contention(scheduler: "Scheduler", limits: StepLimits, now_s: flo
             budget -= tokens
 
     plan = BatchPlan(preempted=preempted)
+    stalled = []
     for request in scheduler.running.values():
         tokens = served.get(request.number, 0)
         if request.pool is None:
             if tokens:
-                plan.chunks.append(Chunk(request, tokens, request.computed_tokens))
+                plan.add_chunk(request, tokens)
         elif tokens:
             plan.decoding += 1
         else:
-            plan.stalled.append(request)
+            stalled.append(request)
+    plan.stalled = stalled
     return plan

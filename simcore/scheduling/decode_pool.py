@@ -61,6 +61,10 @@ class DecodePool:
         for window in self.windows:
             window.advance(steps, self.steps)
 
+    def blocks_due(self) -> int:
+        """New blocks that all members need for the next step."""
+        return self._members_by_phase[self.steps % self.block_size_tokens]
+
     def blocks_needed(self, steps: int, after: int = 0) -> int:
         """New blocks that all members need over ``steps`` steps, which start ``after`` steps from now."""
         block_size = self.block_size_tokens

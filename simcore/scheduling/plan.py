@@ -1,5 +1,6 @@
 """What one step does."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,25 +19,22 @@ class Chunk(NamedTuple):
 class BatchPlan:
     """The batch of one step, or of several alike.
 
-    Every decoding request gains one token, except the ``stalled`` ones, for which the token budget had no room.
-    ``chunks`` are in scheduling order, those of newly ``admitted`` requests last. ``preempted`` requests are already
-    back in the queue. The plan stands for ``stable_steps`` steps; an arrival can end that only if ``admits_arrivals``.
+    ``decoding`` requests gain one token each: all that decode, except the ``stalled`` ones, for which the token budget
+    had no room. ``chunks`` are in scheduling order, those of newly ``admitted`` requests last, ``prefill_tokens``
+    together. ``preempted`` requests are already back in the queue. The plan stands for ``stable_steps`` steps; an
+    arrival can end that only if ``admits_arrivals``.
     """
 
     decoding: int = 0
     chunks: list[Chunk] = field(default_factory=list)
+    prefill_tokens: int = 0
     admitted: int = 0
-    stalled: list[Request] = field(default_factory=list)
-    preempted: list[Request] = field(default_factory=list)
+    stalled: Sequence[Request] = ()
+    preempted: Sequence[Request] = ()
     stable_steps: int = 1
     admits_arrivals: bool = True
 
-    @property
-    def prefill_tokens(self) -> int:
-        """Prompt tokens that the step computes."""
-        return sum(chunk.tokens for chunk in self.chunks)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to run."""
-        return not self.decoding and not self.chunks
+    def add_chunk(self, request: Request, tokens: int) -> None:
+        """Prefill the next ``tokens`` tokens of a request."""
+        self.chunks.append(Chunk(request, tokens, request.computed_tokens))
+        self.prefill_tokens += tokens

@@ -9,7 +9,7 @@ from simcore.memory.block_manager import KVBlockManager
 from simcore.request import UNSET, Request
 from simcore.scheduling.contention import fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan, Chunk
+from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.waiting_queue import WaitingQueue
 
 
@@ -81,10 +81,8 @@ class Scheduler:
         now_s = now_ns / 1e9
         limits = self.batching.limits(self, now_s)
         plan = self._fill_running(limits) or fill_under_contention(self, limits, now_s)
-        budget = limits.max_batched_tokens - plan.decoding
-        for chunk in plan.chunks:
-            budget -= chunk.tokens
-        if self.waiting and not plan.preempted:
+        budget = limits.max_batched_tokens - plan.decoding - plan.prefill_tokens
+        if self.waiting.heap and not plan.preempted:
             budget = self._admit(plan, limits, budget, now_ns)
         if not plan.chunks and not plan.preempted and not plan.stalled:
             plan.stable_steps = self._stable_steps
@@ -95,7 +93,7 @@ class Scheduler:
         """Serve all running requests, or None if budget or memory may not suffice for all of them."""
         pool, memory = self.pool, self.memory
         budget = limits.max_batched_tokens - pool.size
-        blocks = pool.blocks_needed(1) if pool.size else 0
+        blocks = pool.blocks_due()
         if budget < 0 or blocks > memory.free_blocks:
             return None
         plan = BatchPlan(decoding=pool.size)
@@ -108,7 +106,7 @@ class Scheduler:
                 break
             budget -= tokens
             blocks += memory.blocks_to_grow(request.computed_tokens, tokens)
-            plan.chunks.append(Chunk(request, tokens, request.computed_tokens))
+            plan.add_chunk(request, tokens)
         if blocks > memory.free_blocks:
             return None
         if blocks:
@@ -117,7 +115,7 @@ class Scheduler:
 
     def _admit(self, plan: BatchPlan, limits: StepLimits, budget: int, now_ns: int) -> int:
         waiting, memory = self.waiting, self.memory
-        while budget > 0 and waiting and len(self.running) < limits.max_running_requests:
+        while budget > 0 and waiting.heap and len(self.running) < limits.max_running_requests:
             request = waiting.first()
             known = request.tokens_to_compute
             tokens = min(known, limits.max_chunk_tokens, budget)
@@ -133,7 +131,7 @@ class Scheduler:
                 request.first_scheduled_ns = now_ns
             self.running[request.number] = request
             self.prefilling[request.number] = request
-            plan.chunks.append(Chunk(request, tokens, 0))
+            plan.add_chunk(request, tokens)
             plan.admitted += 1
             budget -= tokens
         return budget
@@ -144,19 +142,21 @@ class Scheduler:
             return 1
         return 1 + self.pool.steps_within(self.memory.free_blocks, limit - 1, after=1)
 
-    def commit(self, plan: BatchPlan, steps: int) -> list[Request]:
-        """Take note that ``steps`` steps of this plan were run; returns the requests whose prefill is complete."""
+    def commit_decodes(self, plan: BatchPlan, steps: int) -> None:
+        """Take note that the plan's decoding requests gained ``steps`` tokens each."""
         pool = self.pool
-        if plan.decoding:
-            if steps > 1:
-                blocks = pool.blocks_needed(steps - 1, after=1)
-                if blocks:
-                    self.memory.allocate(blocks)
-            for request in plan.stalled:
-                request.computed_tokens = pool.leave(request.origin)
-            pool.advance(steps)
-            for request in plan.stalled:
-                request.origin = pool.join(request.computed_tokens)
+        if steps > 1:
+            blocks = pool.blocks_needed(steps - 1, after=1)
+            if blocks:
+                self.memory.allocate(blocks)
+        for request in plan.stalled:
+            request.computed_tokens = pool.leave(request.origin)
+        pool.advance(steps)
+        for request in plan.stalled:
+            request.origin = pool.join(request.computed_tokens)
+
+    def commit_chunks(self, plan: BatchPlan) -> list[Request]:
+        """Take note that the plan's prompt chunks are in memory; returns the requests whose prefill is complete."""
         completed = []
         for request, tokens, computed_tokens in plan.chunks:
             request.computed_tokens = computed_tokens + tokens

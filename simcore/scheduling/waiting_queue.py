@@ -9,23 +9,24 @@ from simcore.request import Request
 class WaitingQueue:
     """Requests that hold no KV memory, the one to admit next in front; O(log n) to enter and to leave."""
 
-    __slots__ = ("_heap", "_ordering")
+    __slots__ = ("_ordering", "heap")
 
     def __init__(self, ordering: Ordering) -> None:
         self._ordering = ordering
-        self._heap: list[tuple[tuple[float, ...], int, Request]] = []
+        self.heap: list[tuple[tuple[float, ...], int, Request]] = []
+        """A binary heap; empty if and only if nobody waits."""
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self.heap)
 
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""
-        heappush(self._heap, (self._ordering.key(request, now_s), request.number, request))
+        heappush(self.heap, (self._ordering.key(request, now_s), request.number, request))
 
     def first(self) -> Request:
         """The request to admit next."""
-        return self._heap[0][2]
+        return self.heap[0][2]
 
     def pop(self) -> Request:
         """Take out the request to admit next."""
-        return heappop(self._heap)[2]
+        return heappop(self.heap)[2]

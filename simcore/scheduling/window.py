@@ -2,6 +2,8 @@
 
 from heapq import heappop, heappush
 
+from policies.horizon import FOREVER
+
 
 class WindowedContext:
     """Sum over the members of a decode pool of min(context, window), kept without looking at the members.
@@ -40,9 +42,9 @@ class WindowedContext:
             self.growing -= 1
             self._crossings_at[origin + self.window_tokens] -= 1
 
-    def steps_to_crossing(self, now_step: int) -> int | None:
-        """Steps until the next member fills its window; None if all have."""
-        return self._crossing_steps[0] - now_step if self._crossing_steps else None
+    def steps_to_crossing(self, now_step: int) -> int:
+        """Steps until the next member fills its window, ``FOREVER`` if all have."""
+        return self._crossing_steps[0] - now_step if self._crossing_steps else FOREVER
 
     def advance(self, steps: int, now_step: int) -> None:
         """Take note of ``steps`` decode steps that ended at ``now_step``, none of them beyond a crossing."""

@@ -49,7 +49,9 @@ def replay(recording: dict):
         scheduled = list(scheduler.scheduled(plan))
         tokens = {str(request.number): tokens for request, tokens in scheduled}
         decoding = [request for request, _ in scheduled if request.pool is not None]
-        for request in scheduler.commit(plan, 1):
+        if plan.decoding:
+            scheduler.commit_decodes(plan, 1)
+        for request in scheduler.commit_chunks(plan):
             request.known_output_tokens += 1
             if request.known_output_tokens == output_tokens[request.number]:
                 decoding.append(request)
