@@ -1,0 +1,1 @@
+"""Figures of one run, one idea a module; each function answers None where there is nothing to draw."""

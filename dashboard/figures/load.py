@@ -1,0 +1,40 @@
+"""How busy the service was: waiting and running requests over time."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.style import BLUE, ORANGE, panels, tint
+from dashboard.figures.time_bins import FloatArray, StepBins
+from simcore.result import Columns
+
+
+def load_over_time(steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:
+    """Requests that run (panel above) and wait (below), mean over each bin, all replicas together."""
+    if not len(steps["start_s"]):
+        return None
+    figure = panels("time (s)", "running requests", "waiting requests")
+    columns = (("running_requests", "running", BLUE), ("waiting_requests", "waiting", ORANGE))
+    for row, (column, name, colour) in enumerate(columns, start=1):
+        held = bins.mean(steps[column]).sum(axis=0)
+        add_held(figure, edges_s, held, name, colour, row, fill="tozeroy", fillcolor=tint(colour))
+    figure.update_layout(showlegend=False)
+    return figure
+
+
+def add_held(
+    figure: go.Figure, edges_s: FloatArray, values: FloatArray, name: str, colour: str, row: int = 1, **style: Any
+) -> None:
+    """Draw one value per bin, held from edge to edge."""
+    figure.add_scatter(
+        x=edges_s,
+        y=np.append(values, values[-1]),
+        mode="lines",
+        line={"shape": "hv", "color": colour, "width": 1.5},
+        name=name,
+        hovertemplate="%{y:,.4~g}",
+        row=row,
+        col=1,
+        **style,
+    )

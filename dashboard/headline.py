@@ -1,0 +1,136 @@
+"""The head of the report: what became of the requests, and the figures most readers came for."""
+
+from typing import Any
+
+from dashboard.details import throughput_figure
+from dashboard.formatting import number, seconds, share
+from dashboard.markup import NO_DATA, box, figure_of, interval, section, text
+from dashboard.metric_names import METRIC_NAMES, PERCENTILE_NAMES
+
+_STATES = ("finished", "rejected", "unfinished")
+_FIGURES = {"mean": "Mean", **PERCENTILE_NAMES}
+
+
+def title_block(title: str, scenario: dict[str, Any], summary: dict[str, Any]) -> str:
+    """The title, what was simulated, and every warning and notice of the run."""
+    cluster = scenario["cluster"]
+    replicas = f"{cluster['replicas']} replica{'s' if cluster['replicas'] != 1 else ''}"
+    what = f"{scenario['model']} · {replicas} · {cluster['accelerator']} × {cluster['tensor_parallel']}"
+    subtitle = f"{what} · {scenario['engine']} · seed {summary['run']['seed']}"
+    return (
+        f'<header><h1>{text(title)}</h1><p class="quiet">{text(subtitle)}</p></header>'
+        + box("warning", "Warnings", summary["warnings"])
+        + box("notice", "Notices", summary["notices"])
+    )
+
+
+def requests_section(summary: dict[str, Any]) -> str:
+    """How many requests arrived, finished, were rejected (and why) and never finished; and which were measured."""
+    counts, window = summary["counts"], summary["window"]
+    arrived = counts["arrived"]
+    parts = "".join(
+        f'<i class="{state}" style="width:{100 * counts[state] / arrived:.3f}%"></i>' for state in _STATES if arrived
+    )
+    entries = f"<div><dt>Arrived</dt><dd>{number(arrived)}</dd></div>" + "".join(
+        f'<div><dt><span class="dot {state}"></span>{state.capitalize()}</dt><dd>{number(counts[state])}</dd></div>'
+        for state in _STATES
+    )
+    reasons = box(
+        "warning",
+        "Rejected, by reason",
+        (f"{count:,}: {reason}" for reason, count in sorted(counts["rejected_by_reason"].items())),
+    )
+    span = figure_of(window["measured_s"], seconds)
+    if window["start_s"] is not None and window["end_s"] is not None:
+        span += f" from {number(float(window['start_s']))} s to {number(float(window['end_s']))} s"
+    parts_of_it = ", ".join(
+        f"{part} {'excluded' if window[f'{part}_excluded'] else 'included'}" for part in ("warmup", "drain")
+    ).replace("warmup", "warm-up")
+    body = (
+        f'<dl class="counts">{entries}</dl><div class="bar">{parts}</div>{reasons}'
+        f"<p><strong>Measured window:</strong> {span} ({parts_of_it}), "
+        f"{number(window['requests'])} requests in the latencies.</p>"
+        f'<p class="quiet">Defined as: {text(window["definition"].rstrip("."))}.</p>'
+    )
+    return section("Requests", f'<div class="panel">{body}</div>')
+
+
+def cards_section(summary: dict[str, Any]) -> str:
+    """The headline figures as cards, each with its confidence interval where it has one."""
+    metrics, cost, utilisation = summary["metrics"], summary["cost"], summary["utilisation"]
+    cards = []
+    for metric in ("ttft_s", "tpot_s", "e2e_s"):
+        for percentile in ("p50", "p99"):
+            label = f"{METRIC_NAMES[metric].short} {PERCENTILE_NAMES[percentile]}"
+            statistics = metrics[metric]
+            cards.append(
+                _card(
+                    label, figure_of(statistics[percentile], seconds), interval(statistics["ci"][percentile], seconds)
+                )
+            )
+    for key, label in (
+        ("output_tokens_per_s", "Output tokens/s"),
+        ("requests_per_s", "Requests/s"),
+        ("goodput_requests_per_s", "Goodput, requests/s"),
+    ):
+        cards.append(_card(label, *throughput_figure(summary, key)))
+    cards.append(_card("Replicas busy", figure_of(utilisation["busy_share"], share), "<small>share of time</small>"))
+    preempted = f"<small>{number(summary['preemptions']['requests'])} requests affected</small>"
+    cards.append(_card("Preemptions", number(summary["preemptions"]["total"]), preempted))
+    cards.append(_card("USD/1M output tokens", figure_of(cost["usd_per_million_output_tokens"], number)))
+    note = '<p class="quiet"><small>Ranges are confidence intervals, as stated below the latencies.</small></p>'
+    return section("Headline figures", f'<div class="cards">{"".join(cards)}</div>{note}')
+
+
+def _card(label: str, value: str, note: str = "") -> str:
+    return f'<div class="card"><span class="label">{text(label)}</span><b>{value}</b>{note}</div>'
+
+
+def latency_section(summary: dict[str, Any]) -> str:
+    """Mean, percentiles and extremes of every latency, confidence intervals below them."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Latency", *_FIGURES.values(), "Min", "Max", "Count"))
+    rows = "".join(_latency_row(metric, summary["metrics"][metric]) for metric in METRIC_NAMES)
+    confidence = summary["metrics"]["ttft_s"]["ci"]
+    counts = summary["counts"]
+    note = (
+        f"Below each figure its {100 * confidence['level']:g} % confidence interval ({confidence['method']}), where "
+        f"the data allow one. Latencies are of finished requests; {number(counts['rejected'])} rejected and "
+        f"{number(counts['unfinished'])} unfinished requests have none and are not in these percentiles."
+    )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return section("Latencies", f'<div class="panel">{table}</div><p class="quiet"><small>{text(note)}</small></p>')
+
+
+def _latency_row(metric: str, statistics: dict[str, Any]) -> str:
+    name = METRIC_NAMES[metric]
+    cells = [
+        f"<td>{figure_of(statistics[key], seconds)}{interval(statistics['ci'][key], seconds)}</td>" for key in _FIGURES
+    ]
+    cells += [f"<td>{figure_of(statistics[key], seconds)}</td>" for key in ("min", "max")]
+    heading = f'<th scope="row">{text(name.short)}<small>{text(name.meaning)}</small></th>'
+    return f"<tr>{heading}{''.join(cells)}<td>{number(statistics['count'])}</td></tr>"
+
+
+def slo_section(summary: dict[str, Any]) -> str:
+    """Each objective, how many requests kept it, and whether it was met."""
+    objectives = summary["slo"]
+    if not objectives:
+        return ""
+    rows = []
+    for key, objective in objectives.items():
+        name = METRIC_NAMES[key.partition(".")[0]].short
+        percentile = PERCENTILE_NAMES.get(objective["percentile"], objective["percentile"])
+        asked = text(f"{percentile} {name} ≤ {seconds(objective['limit_s'])}")
+        rows.append(
+            f'<tr><th scope="row">{asked}</th><td>{figure_of(objective["share_within"], share)}</td>'
+            f"<td>{_verdict(objective['met'])}</td></tr>"
+        )
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Objective", "Requests within the limit", "Verdict"))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return section("Service level objectives", f'<div class="panel">{table}</div>')
+
+
+def _verdict(met: bool | None) -> str:
+    if met is None:
+        return NO_DATA
+    return '<span class="met">✓ met</span>' if met else '<span class="missed">✗ missed</span>'

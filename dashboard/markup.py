@@ -1,0 +1,44 @@
+"""Small pieces of HTML; whatever comes from a scenario or a run passes through ``text``."""
+
+import html
+from collections.abc import Callable, Iterable
+
+NO_DATA = '<span class="none">– <small>no data</small></span>'
+
+
+def text(value: object) -> str:
+    """A value as text that a browser shows as it stands."""
+    return html.escape(str(value))
+
+
+def figure_of(value: float | None, wording: Callable[[float], str]) -> str:
+    """A number in its wording, or a dash that says why there is none."""
+    return NO_DATA if value is None else text(wording(value))
+
+
+def interval(bounds: list[float] | None, wording: Callable[[float], str]) -> str:
+    """A confidence interval in small print, a unit that both ends share named once; nothing where there is none."""
+    if bounds is None:
+        return ""
+    low, high = (wording(bound) for bound in bounds)
+    number, _, unit = low.partition(" ")
+    if unit and high.endswith(f" {unit}"):
+        low = number
+    return f"<small>{text(low)} … {text(high)}</small>"
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of names and values; the values are HTML."""
+    body = "".join(f'<tr><th scope="row">{text(name)}</th><td>{value}</td></tr>' for name, value in rows)
+    return f'<table class="facts"><tbody>{body}</tbody></table>'
+
+
+def box(kind: str, title: str, messages: Iterable[str]) -> str:
+    """A coloured box with a list of messages; nothing if there is none."""
+    items = "".join(f"<li>{text(message)}</li>" for message in messages)
+    return f'<aside class="box {kind}"><strong>{text(title)}</strong><ul>{items}</ul></aside>' if items else ""
+
+
+def section(title: str, body: str) -> str:
+    """A part of the page under its own heading."""
+    return f"<section><h2>{text(title)}</h2>{body}</section>"

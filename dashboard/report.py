@@ -1,0 +1,160 @@
+"""The report of a run: one HTML file that needs no network, no server and no other file."""
+
+from typing import Any
+
+import plotly.graph_objects as go
+import yaml
+from plotly.io import to_json
+from plotly.offline import get_plotlyjs
+
+from dashboard.details import details_section
+from dashboard.figures.distributions import distribution, percentile_points
+from dashboard.figures.kv_occupancy import kv_occupancy
+from dashboard.figures.lengths import length_histograms
+from dashboard.figures.load import load_over_time
+from dashboard.figures.style import shade
+from dashboard.figures.throughput import throughput_over_time
+from dashboard.figures.time_bins import StepBins, coarse_edges, fine_edges, replica_count, run_end_s
+from dashboard.formatting import seconds
+from dashboard.headline import (
+    cards_section,
+    latency_section,
+    requests_section,
+    slo_section,
+    title_block,
+)
+from dashboard.markup import facts, section, text
+from dashboard.metric_names import METRIC_NAMES
+from dashboard.stylesheet import STYLESHEET
+from simcore.result import Result
+
+# Nothing may be fetched, whatever a page's text or plotly.js asks for; images are what "download plot" makes.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+
+# Left alone, plotly.js offers to upload a figure to its maker's service: that button and its address are taken away.
+_DRAW = """
+for (const source of document.querySelectorAll("script[data-plot]")) {
+  const {data, layout} = JSON.parse(source.textContent);
+  Plotly.newPlot(source.dataset.plot, data, layout, {
+    responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
+    modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+  });
+}
+"""
+
+
+def render_report(result: Result, title: str) -> str:
+    """The report as a complete HTML document.
+
+    The same result and title give the same text to the byte: nothing in it depends on when or how fast it was made.
+    """
+    summary = result.summary
+    body = "".join(
+        (
+            title_block(title, result.scenario, summary),
+            requests_section(summary),
+            cards_section(summary),
+            slo_section(summary),
+            latency_section(summary),
+            _distributions(result),
+            _over_time(result),
+            _workload(result),
+            details_section(summary),
+            _origin(result),
+        )
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{text(title)}</title><style>{STYLESHEET}</style></head>\n<body><main>{body}"
+        '<noscript><p class="box warning">The figures need JavaScript, which is switched off.</p></noscript></main>\n'
+        f"<script>{get_plotlyjs()}</script>\n<script>{_DRAW}</script></body></html>\n"
+    )
+
+
+def _distributions(result: Result) -> str:
+    requests, metrics = result.requests, result.summary["metrics"]
+    start_s = result.summary["window"]["start_s"]
+    measured = (requests["state"] == "finished") & (requests["arrival_s"] >= (start_s or 0.0))
+    blocks = []
+    for metric in ("ttft_s", "tpot_s", "e2e_s"):
+        values_s = requests[metric][measured]
+        caption = f"Cumulative, over {metrics[metric]['count']:,} requests: {METRIC_NAMES[metric].meaning}."
+        blocks.append(
+            _figure(metric, distribution(metric, values_s, metrics[metric]), METRIC_NAMES[metric].title, caption)
+        )
+    itl = metrics["itl_s"]
+    caption = f"Percentiles and confidence intervals over {itl['count']:,} gaps; grey: least and greatest gap."
+    blocks.append(_figure("itl_s", percentile_points("itl_s", itl), METRIC_NAMES["itl_s"].title, caption))
+    return section("Distributions", f'<div class="grid">{"".join(blocks)}</div>')
+
+
+def _over_time(result: Result) -> str:
+    requests, steps, summary = result.requests, result.steps, result.summary
+    end_s, replicas = run_end_s(result), replica_count(result)
+    figures: dict[str, go.Figure | None] = dict.fromkeys(("load", "kv", "throughput"))
+    widths_s = [0.0, 0.0]
+    if end_s > 0:
+        fine, coarse = fine_edges(end_s), coarse_edges(end_s, len(requests["arrival_s"]))
+        widths_s = [float(fine[1]), float(coarse[1])]
+        bins = StepBins(steps, replicas, fine)
+        figures["load"] = load_over_time(steps, bins, fine)
+        figures["kv"] = kv_occupancy(steps, bins, fine, summary["kv"]["blocks_per_replica"])
+        coarse_bins = StepBins(steps, replicas, coarse)
+        figures["throughput"] = throughput_over_time(requests, steps, coarse_bins, coarse)
+    unmeasured = _unmeasured_s(summary["window"], end_s)
+    grey = " Grey: outside the measured window." if unmeasured else ""
+    for figure in figures.values():
+        if figure is not None:
+            figure.update_xaxes(range=[0, end_s])
+            for from_s, to_s in unmeasured:
+                shade(figure, from_s, to_s)
+    held = f"Means over {seconds(widths_s[0])}; values are known where the batch changes, and held in between.{grey}"
+    rates = f"Means over {seconds(widths_s[1])}. Output tokens of all requests, unfinished ones too.{grey}"
+    blocks = (
+        _figure("load", figures["load"], "Running and waiting requests", f"All replicas together. {held}"),
+        _figure("kv", figures["kv"], "KV memory in use", f"Share of each replica's blocks. {held}"),
+        _figure("throughput", figures["throughput"], "Throughput", rates),
+    )
+    return section("Over time", f'<div class="stack">{"".join(blocks)}</div>')
+
+
+def _workload(result: Result) -> str:
+    figure = length_histograms(result.requests)
+    caption = "Prompts of all requests, outputs of the finished ones; bins are equally wide on the logarithmic axis."
+    return section("Workload", _figure("lengths", figure, "Prompt and output lengths", caption))
+
+
+def _unmeasured_s(window: dict[str, Any], end_s: float) -> list[tuple[float, float]]:
+    """The stretches of the run that the summary leaves out: warm-up and drain."""
+    stretches = []
+    if window["warmup_excluded"] and window["start_s"]:
+        stretches.append((0.0, window["start_s"]))
+    if window["drain_excluded"] and window["end_s"] is not None and window["end_s"] < end_s:
+        stretches.append((window["end_s"], end_s))
+    return stretches
+
+
+def _figure(name: str, figure: go.Figure | None, title: str, caption: str) -> str:
+    head = f"<h3>{text(title)}</h3>"
+    if figure is None:
+        return f'<figure>{head}<p class="empty">– no data</p></figure>'
+    # The standard library's encoder, as others round differently; "<" escaped, as it could end the script element.
+    document = (to_json(figure, validate=False, engine="json") or "").replace("<", "\\u003c")
+    return (
+        f'<figure>{head}<div id="{name}" class="plot" role="img" aria-label="{text(title)}. {text(caption)}" '
+        f'style="min-height:{figure.layout.height}px"></div><figcaption>{text(caption)}</figcaption>'
+        f'<script type="application/json" data-plot="{name}">{document}</script></figure>'
+    )
+
+
+def _origin(result: Result) -> str:
+    run = result.summary["run"]
+    document = yaml.safe_dump(result.scenario, sort_keys=False, allow_unicode=True)
+    rows = [("Seed", text(run["seed"])), *((name, text(version)) for name, version in sorted(run["versions"].items()))]
+    return section(
+        "What was run",
+        f'<div class="panel"><details><summary>Scenario in full</summary><pre>{text(document)}</pre></details></div>'
+        f'<div class="panel" style="margin-top:16px"><h3>Seed and versions</h3>{facts(rows)}</div>',
+    )

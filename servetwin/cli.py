@@ -1,0 +1,58 @@
+"""The command line: what users type first."""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import click
+import typer
+
+from servetwin.doctor_command import doctor
+from servetwin.fact_commands import hardware, models
+from servetwin.run_command import run
+from servetwin.trace_commands import trace_app
+from simcore.errors import ServetwinError
+
+app = typer.Typer(
+    name="servetwin",
+    help="A twin of an LLM inference service: simulate it, compare policies, plan capacity.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(run)
+app.command()(models)
+app.command()(hardware)
+app.command()(doctor)
+app.add_typer(trace_app, name="trace")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"servetwin {version('servetwin')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A twin of an LLM inference service."""
+
+
+def main() -> None:
+    """Run the command line; what a user got wrong is one sentence on standard error and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except ServetwinError as error:
+        print(f"servetwin: {error}", file=sys.stderr)
+        code = 2
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        print("servetwin: interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)

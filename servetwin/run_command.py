@@ -1,0 +1,72 @@
+"""``servetwin run``: simulate a scenario, print its table, leave a run folder."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from servetwin.api import prepare, save
+from servetwin.console import console
+from servetwin.run_table import print_run
+from simcore.errors import ServetwinError
+from simcore.output.run_folder import check_destination, summary_text
+
+STRICT_SHARE = 0.1
+"""With ``--strict``, a run is refused if more of its time was priced outside calibrated ranges."""
+
+
+def run(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file (YAML).")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as cluster.replicas=2; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The run folder to write [default: runs/NAME of the scenario; none with --json]."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print summary.json alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a run of which much was priced outside calibrated ranges.")
+    ] = False,
+) -> None:
+    """Simulate a scenario, print what came of it, and write a run folder with a report to open."""
+    folder = out if out is not None or as_json else Path("runs") / scenario.stem
+    if folder is not None:
+        check_destination(folder)
+    simulation = prepare(scenario, set_ or ())
+    with _progress_bar(shown=not (as_json or quiet)) as progress:
+        result = simulation.run(progress)
+    outside = result.summary["pricing"]["outside_calibrated_range"]
+    if strict and outside > STRICT_SHARE:
+        raise ServetwinError(
+            f"{outside:.0%} of simulated time was priced outside calibrated ranges, and --strict allows "
+            f"{STRICT_SHARE:.0%}: calibrate {simulation.accelerator.name}, or leave --strict out."
+        )
+    if folder is not None:
+        save(result, folder, scenario.stem)
+    if as_json:
+        sys.stdout.write(summary_text(result.summary))
+    elif not quiet:
+        print_run(result, console())
+        if folder is not None:
+            typer.echo(f"Run folder: {folder}\nReport:     {folder / 'report.html'}")
+
+
+@contextmanager
+def _progress_bar(shown: bool) -> Iterator[Callable[[int], None] | None]:
+    """A count of arrived requests on standard error, if that is a terminal."""
+    terminal = Console(stderr=True)
+    if not (shown and terminal.is_terminal):
+        yield None
+        return
+    columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.completed:,} requests"), TimeElapsedColumn())
+    with Progress(*columns, console=terminal, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda arrived: bar.update(task, completed=arrived)

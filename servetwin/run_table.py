@@ -1,0 +1,107 @@
+"""What ``servetwin run`` prints: the headline figures of a result."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from servetwin.console import plain_table
+from simcore.metrics.definitions import PERCENTILES
+from simcore.result import Result
+
+_NAMES = {
+    "ttft_s": "TTFT (s)",
+    "tpot_s": "TPOT (ms)",
+    "itl_s": "ITL (ms)",
+    "e2e_s": "E2E (s)",
+    "queue_s": "queue (s)",
+}
+_MILLISECONDS = ("tpot_s", "itl_s")
+
+
+def print_run(result: Result, console: Console) -> None:
+    """Print counts, latencies, throughput and whatever the reader should be warned of."""
+    summary = result.summary
+    console.print(_title(result))
+    console.print(_latencies(summary["metrics"]))
+    for line in (*_throughput(summary), *_resources(summary)):
+        console.print(line, soft_wrap=True)
+    for warning in summary["warnings"]:
+        console.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
+    for notice in summary["notices"]:
+        console.print(f"Notice: {escape(notice)}", soft_wrap=True)
+
+
+def _title(result: Result) -> str:
+    scenario, counts = result.scenario, result.summary["counts"]
+    cluster = scenario["cluster"]
+    devices = f"{cluster['replicas']} x {cluster['tensor_parallel']} {cluster['accelerator']}"
+    rejected = "".join(f"; {number:,} {reason}" for reason, number in counts["rejected_by_reason"].items())
+    return (
+        f"[bold]{escape(str(scenario['model']))}[/] on [bold]{escape(devices)}[/], engine {scenario['engine']}\n"
+        f"{counts['arrived']:,} requests: {counts['finished']:,} finished, {counts['rejected']:,} rejected, "
+        f"{counts['unfinished']:,} unfinished{escape(rejected)}"
+    )
+
+
+def _latencies(metrics: dict[str, Any]) -> Table:
+    percentiles = [f"P{percent:g}" for percent in PERCENTILES.values()]
+    table = plain_table("", "mean", "±95%", *percentiles)
+    for name, title in _NAMES.items():
+        scale = 1e3 if name in _MILLISECONDS else 1.0
+        figures = metrics[name]
+        interval = figures["ci"]["mean"]
+        spread = "-" if interval is None else f"{(interval[1] - figures['mean']) * scale:.2g}"
+        values = [_figure(figures[key], scale) for key in PERCENTILES]
+        table.add_row(title, _figure(figures["mean"], scale), spread, *values)
+    return table
+
+
+def _throughput(summary: dict[str, Any]) -> list[str]:
+    rates = summary["throughput"]
+    if rates["requests_per_s"] is None:
+        return ["throughput: no time was simulated"]
+    line = (
+        f"throughput: {rates['requests_per_s']:.4g} requests/s, {rates['output_tokens_per_s']:,.0f} output tokens/s, "
+        f"{rates['total_tokens_per_s']:,.0f} tokens/s in all"
+    )
+    lines = [line]
+    for name, objective in (summary["slo"] or {}).items():
+        if objective["share_within"] is None:
+            lines.append(f"objective {name} <= {objective['limit_s']:g} s: no data")
+            continue
+        verdict = "met" if objective["met"] else "missed"
+        share = objective["share_within"]
+        lines.append(f"objective {name} <= {objective['limit_s']:g} s: {verdict}, kept by {share:.2%} of requests")
+    if summary["slo"]:
+        lines.append(f"goodput: {rates['goodput_requests_per_s']:.4g} requests/s kept every limit")
+    return lines
+
+
+def _resources(summary: dict[str, Any]) -> list[str]:
+    kv, use, cost, run = (summary[key] for key in ("kv", "utilisation", "cost", "run"))
+    lines = [
+        f"KV cache: {kv['capacity_tokens_per_replica']:,} tokens per replica ({kv['source']}), "
+        f"at most {kv['peak_used_blocks'] / kv['blocks_per_replica']:.1%} used; "
+        f"{summary['preemptions']['total']:,} preemptions"
+    ]
+    if use["busy_share"] is not None:
+        lines.append(
+            f"busy {use['busy_share']:.1%} of the time, MFU {use['mfu']:.1%}, MBU {use['mbu']:.1%}, "
+            f"{use['mean_decode_batch']:.1f} requests decoding per step"
+        )
+    if cost["usd_per_million_output_tokens"] is not None:
+        lines.append(
+            f"cost: {cost['usd_per_h']:.2f} USD/h ({cost['price_source']}), "
+            f"{cost['usd_per_million_output_tokens']:.2f} USD per million output tokens"
+        )
+    lines.append(
+        f"simulated {run['simulated_s']:,.1f} s in {run['wall_s']:.2f} s "
+        f"({run['requests_per_wall_s']:,.0f} requests per second of wall time)"
+    )
+    return lines
+
+
+def _figure(value: float | None, scale: float) -> str:
+    return "-" if value is None else f"{value * scale:.4g}"

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from dashboard.figures.distributions import cumulative_ranks, distribution, percentile_points
+from dashboard.figures.kv_occupancy import kv_occupancy
+from dashboard.figures.lengths import histogram, length_histograms
+from dashboard.figures.load import load_over_time
+from dashboard.figures.throughput import throughput_over_time
+from dashboard.figures.time_bins import StepBins
+from simcore.metrics.statistics import of_values
+
+EDGES_S = np.linspace(0, 10, 5)
+
+
+def traces(figure):
+    return {trace.name: trace for trace in figure.data}
+
+
+def test_a_distribution_goes_from_least_to_greatest_and_is_marked():
+    values = np.array([3.0, 1.0, 2.0, np.nan, 5.0, 4.0])
+    curve, marks = distribution("ttft_s", values, of_values(values)).data
+    assert curve.x.tolist() == [1, 1, 2, 3, 4, 5, 5]
+    assert curve.y.tolist() == [0, 0, 0.25, 0.5, 0.75, 1, 1]
+    assert marks.x == pytest.approx([3.0, 4.6, 4.96])
+    assert marks.y == pytest.approx([0.5, 0.9, 0.99])
+    assert marks.text[0] == "P50 3.00 s"
+    assert np.interp(marks.x, curve.x[1:-1], curve.y[1:-1]) == pytest.approx(marks.y)
+
+
+def test_latencies_of_a_token_are_drawn_in_ms():
+    values = np.array([0.01, 0.02])
+    figure = distribution("tpot_s", values, of_values(values))
+    assert figure.data[0].x.max() == pytest.approx(20)
+    assert figure.layout.xaxis.title.text == "TPOT (ms)"
+    assert figure.layout.xaxis.type == "linear"
+
+
+def test_an_axis_is_logarithmic_where_values_span_decades():
+    values = np.array([0.01, 0.5, 2.0])
+    assert distribution("e2e_s", values, of_values(values)).layout.xaxis.type == "log"
+    values[0] = 0.0
+    assert distribution("e2e_s", values, of_values(values)).layout.xaxis.type == "linear"
+
+
+def test_a_single_value_can_be_drawn():
+    figure = distribution("ttft_s", np.array([2.0]), of_values(np.array([2.0])))
+    assert figure.data[0].y.tolist() == [0, 0, 1]
+    low, high = figure.layout.xaxis.range
+    assert low < 2 < high
+
+
+def test_no_values_no_figure():
+    nothing = of_values(np.zeros(0))
+    assert distribution("ttft_s", np.array([np.nan]), nothing) is None
+    assert percentile_points("itl_s", nothing) is None
+
+
+def test_percentile_points_carry_their_intervals():
+    statistics = of_values(np.linspace(0.1, 0.2, 4000))
+    extremes, points = percentile_points("itl_s", statistics).data
+    assert list(extremes.x) == pytest.approx([100, 200])
+    assert points.x == pytest.approx([150, 190, 195, 199, 199.9])
+    low, high = statistics["ci"]["p50"]
+    assert points.error_x.array[0] == pytest.approx(1e3 * high - 150)
+    assert points.error_x.arrayminus[0] == pytest.approx(150 - 1e3 * low)
+    assert points.error_x.array[-1] == 0
+
+
+def test_ranks_are_few_and_keep_both_ends():
+    assert cumulative_ranks(5).tolist() == [0, 1, 2, 3, 4]
+    ranks = cumulative_ranks(10**6)
+    assert len(ranks) < 1000
+    assert (ranks[0], ranks[-1], ranks[-2]) == (0, 999_999, 999_998)
+
+
+def test_load_adds_replicas_up(two_replicas):
+    figure = load_over_time(two_replicas.steps, StepBins(two_replicas.steps, 2, EDGES_S), EDGES_S)
+    running, waiting = traces(figure)["running"], traces(figure)["waiting"]
+    assert running.x.tolist() == EDGES_S.tolist()
+    assert running.y == pytest.approx([1, 3.6, 1, 1, 1])
+    assert waiting.y == pytest.approx([1.2, 2, 2, 2, 2])
+
+
+def test_kv_occupancy_is_a_mean_of_shares_with_a_range(two_replicas):
+    steps = two_replicas.steps
+    drawn = traces(kv_occupancy(steps, StepBins(steps, 2, EDGES_S), EDGES_S, 100))
+    second_replica = (0.5 * 0.5 + 0.6 * 2) / 2.5
+    assert drawn["mean over replicas"].y == pytest.approx([0.038, (0.08 + second_replica) / 2, 0.04, 0.04, 0.04])
+    assert drawn["range between replicas"].y[1] == pytest.approx(second_replica)
+    assert drawn["lowest"].y[1] == pytest.approx(0.08)
+    assert drawn["capacity: 100 blocks a replica"].y == (1, 1)
+    assert drawn["preemptions"].x.tolist() == [3.75]
+    assert drawn["preemptions"].customdata.tolist() == [2]
+
+
+def test_one_replica_has_no_range_and_quiet_runs_no_marks(make_result):
+    result = make_result([], [{"end_s": 10.0, "used_blocks": 25}])
+    drawn = traces(kv_occupancy(result.steps, StepBins(result.steps, 1, EDGES_S), EDGES_S, 100))
+    assert set(drawn) == {"in use", "capacity: 100 blocks a replica"}
+    assert drawn["in use"].y == pytest.approx([0.25] * 5)
+
+
+def test_throughput_counts_first_tokens_too(two_replicas):
+    result = two_replicas
+    bins = StepBins(result.steps, 2, EDGES_S)
+    drawn = traces(throughput_over_time(result.requests, result.steps, bins, EDGES_S))
+    # Decoded 1.5, 6.5, 2.5 and 2.5 tokens; first tokens at 1 s and 3 s: 15 tokens, 11 + 5 less the last step's.
+    assert drawn["output tokens/s"].y * 2.5 == pytest.approx([2.5, 7.5, 2.5, 2.5, 2.5])
+    assert drawn["arrived"].y * 2.5 == pytest.approx([2, 1, 0, 1, 1])
+    # The rejected request ended too, but did not finish.
+    assert drawn["finished"].y * 2.5 == pytest.approx([0, 0, 1, 1, 1])
+
+
+def test_every_length_is_in_the_histogram_once():
+    for tokens in ([1], [1, 2, 3, 3], [512] * 9, [1, 10**6], list(range(1, 3000))):
+        edges, counts = histogram(np.array(tokens))
+        assert counts.sum() == len(tokens)
+        assert (np.diff(edges) >= 1).all()
+
+
+def test_outputs_are_those_of_finished_requests(two_replicas):
+    drawn = traces(length_histograms(two_replicas.requests))
+    assert drawn["prompt"].y.sum() == 4
+    assert drawn["output"].y.sum() == 2
