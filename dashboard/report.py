@@ -99,7 +99,7 @@ def _over_time(result: Result) -> str:
         fine, coarse = fine_edges(end_s), coarse_edges(end_s, len(requests["arrival_s"]))
         widths_s = [float(fine[1]), float(coarse[1])]
         bins = StepBins(steps, replicas, fine)
-        figures["load"] = load_over_time(steps, bins, fine)
+        figures["load"] = load_over_time(requests, steps, bins, fine)
         figures["kv"] = kv_occupancy(steps, bins, fine, summary["kv"]["blocks_per_replica"])
         coarse_bins = StepBins(steps, replicas, coarse)
         figures["throughput"] = throughput_over_time(requests, steps, coarse_bins, coarse)

@@ -63,7 +63,9 @@ def length_histogram(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def write_trace_plot(trace: Trace, title: str, path: Path) -> None:
     """Write the figure as one HTML file that needs nothing else. Raises FileError if it cannot be written."""
-    page = trace_figure(trace, title).to_html(include_plotlyjs=True, full_html=True)
+    page = trace_figure(trace, title).to_html(
+        include_plotlyjs=True, full_html=True, config={"showSendToCloud": False, "displaylogo": False}
+    )
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
             complete = Path(folder) / path.name

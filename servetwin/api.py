@@ -5,7 +5,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dashboard.report import render_report
 from simcore.errors import ServetwinError
 from simcore.output.run_folder import write_run_folder
 from simcore.result import Result
@@ -52,6 +51,8 @@ def save(result: Result, folder: str | PathLike[str], title: str | None = None) 
 
     Raises ``ServetwinError`` if the folder holds something else, or cannot be written.
     """
+    from dashboard.report import render_report  # plotly takes its time, and a simulation alone does not need it
+
     path = Path(folder)
     report = render_report(result, title or path.absolute().name)
     write_run_folder(result, path, {"report.html": report})

@@ -4,9 +4,21 @@ import difflib
 from collections.abc import Iterable
 from os import PathLike
 
+_LONGEST_VALUE = 80
+"""Characters of a value that an error shows; of a longer one it shows the beginning."""
+
 
 class ServetwinError(Exception):
     """Base of every error that servetwin raises on purpose; the command line exits with code 2 on it."""
+
+
+class Phrase(str):
+    """Words that stand where a value would in an ``InputError``, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class InputError(ServetwinError):
@@ -17,13 +29,17 @@ class InputError(ServetwinError):
     simcore.errors.InputError: workload.requests is -3, expected a whole number of at least 1.
     """
 
+    # All arguments go to Exception, which is what lets an error be copied, into another process too.
     def __init__(self, field: str, value: object, expected: str, nearest: str | None = None) -> None:
         self.field = field
         self.value = value
         self.expected = expected
         self.nearest = nearest
-        hint = f" Did you mean {nearest!r}?" if nearest else ""
-        super().__init__(f"{field} is {value!r}, expected {expected}.{hint}")
+        super().__init__(field, value, expected, nearest)
+
+    def __str__(self) -> str:
+        hint = f" Did you mean {self.nearest!r}?" if self.nearest else ""
+        return f"{self.field} is {_shown(self.value)}, expected {self.expected}.{hint}"
 
 
 class UnknownNameError(InputError):
@@ -32,6 +48,7 @@ class UnknownNameError(InputError):
     def __init__(self, field: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
         super().__init__(field, name, f"one of {', '.join(known)}", nearest_name(name, known))
+        self.args = (field, name, known)
 
 
 class FileError(ServetwinError):
@@ -41,8 +58,11 @@ class FileError(ServetwinError):
         self.path = str(path)
         self.line = line
         self.problem = problem
-        place = f"{path}, line {line}" if line is not None else f"{path}"
-        super().__init__(f"{place}: {problem}.")
+        super().__init__(self.path, problem, line)
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}, line {self.line}"
+        return f"{place}: {self.problem}."
 
 
 class CapacityError(ServetwinError):
@@ -54,3 +74,16 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     by_lowercase = {candidate.lower(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.lower(), by_lowercase, n=1, cutoff=0.5)
     return by_lowercase[matches[0]] if matches else None
+
+
+def _shown(value: object) -> str:
+    """A value as a scenario file has it: nothing is "empty", true and false are lowercase."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print whole numbers of many thousand digits
+        return "a number beyond all bounds"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

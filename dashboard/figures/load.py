@@ -6,19 +6,24 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, ORANGE, panels, tint
-from dashboard.figures.time_bins import FloatArray, StepBins
+from dashboard.figures.time_bins import FloatArray, StepBins, mean_present
 from simcore.result import Columns
 
 
-def load_over_time(steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:
-    """Requests that run (panel above) and wait (below), mean over each bin, all replicas together."""
+def load_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:
+    """Requests that run (panel above) and that wait to run for the first time (below), all replicas together."""
     if not len(steps["start_s"]):
         return None
     figure = panels("time (s)", "running requests", "waiting requests")
-    columns = (("running_requests", "running", BLUE), ("waiting_requests", "waiting", ORANGE))
-    for row, (column, name, colour) in enumerate(columns, start=1):
-        held = bins.mean(steps[column]).sum(axis=0)
-        add_held(figure, edges_s, held, name, colour, row, fill="tozeroy", fillcolor=tint(colour))
+    accepted = requests["state"] != "rejected"
+    scheduled_s = requests["first_scheduled_s"][accepted]
+    until_s = np.where(np.isnan(scheduled_s), edges_s[-1], scheduled_s)
+    curves = (
+        ("running", BLUE, bins.mean(steps["running_requests"]).sum(axis=0)),
+        ("waiting", ORANGE, mean_present(requests["arrival_s"][accepted], until_s, edges_s)),
+    )
+    for row, (name, colour, values) in enumerate(curves, start=1):
+        add_held(figure, edges_s, values, name, colour, row, fill="tozeroy", fillcolor=tint(colour))
     figure.update_layout(showlegend=False)
     return figure
 

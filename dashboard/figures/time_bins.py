@@ -41,6 +41,21 @@ def events_per_s(times_s: NDArray[Any], edges_s: FloatArray) -> FloatArray:
     return np.histogram(times_s[~np.isnan(times_s)], bins=edges_s)[0] / np.diff(edges_s)
 
 
+def mean_present(from_s: NDArray[Any], until_s: NDArray[Any], edges_s: FloatArray) -> FloatArray:
+    """Mean over each bin of how many were present, each from one time until another; exact, whatever the bins."""
+    present_s = _seconds_since(from_s, edges_s) - _seconds_since(until_s, edges_s)
+    means: FloatArray = np.diff(present_s) / np.diff(edges_s)
+    return means
+
+
+def _seconds_since(times_s: NDArray[Any], edges_s: FloatArray) -> FloatArray:
+    """At each edge, the seconds since each of the times that lie before it, added up."""
+    ordered = np.sort(times_s)
+    passed = np.searchsorted(ordered, edges_s, side="right")
+    total: FloatArray = passed * edges_s - np.concatenate(([0.0], np.cumsum(ordered)))[passed]
+    return total
+
+
 class StepBins:
     """The rows of ``steps`` laid into bins of time.
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import isfinite, sqrt
 
 import numpy as np
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 SECTIONS = 20
 LEVEL = 0.95
@@ -37,4 +37,4 @@ def enough_for(percent: float | None, observations: int) -> bool:
 
 
 def _quantile(sections: int) -> float:
-    return float(student_t.ppf((1 + LEVEL) / 2, sections - 1))
+    return float(stdtrit(sections - 1, (1 + LEVEL) / 2))

@@ -12,6 +12,8 @@ from simcore.metrics.token_gaps import CountedGaps, merged, split
 
 Statistics = dict[str, Any]
 
+_LOW_BITS = 24
+
 
 def of_values(values: Float64Array) -> Statistics:
     """Statistics of values in order of arrival, NaN left out; every figure is None if there is none."""
@@ -60,9 +62,10 @@ def _statistics(count: int, figures: dict[str, float], spread: dict[str, list[fl
 
 
 def _mean_s(gaps: CountedGaps) -> float:
-    # Python integers, so that the sum of many large gaps is exact.
-    total_ns = sum(gap * count for gap, count in zip(gaps.gaps_ns.tolist(), gaps.counts.tolist(), strict=True))
-    return float(total_ns / int(gaps.counts.sum()) / NS_PER_S)
+    # The sum may be beyond 64 bits, so high and low parts of the gaps are summed apart: exact, whatever the order.
+    high, low = gaps.gaps_ns >> _LOW_BITS, gaps.gaps_ns & ((1 << _LOW_BITS) - 1)
+    total_ns = (int(high @ gaps.counts) << _LOW_BITS) + int(low @ gaps.counts)
+    return total_ns / int(gaps.counts.sum()) / NS_PER_S
 
 
 def _percentile_s(gaps: CountedGaps, percent: float) -> float:

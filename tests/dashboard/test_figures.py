@@ -74,11 +74,13 @@ def test_ranks_are_few_and_keep_both_ends():
 
 
 def test_load_adds_replicas_up(two_replicas):
-    figure = load_over_time(two_replicas.steps, StepBins(two_replicas.steps, 2, EDGES_S), EDGES_S)
+    figure = load_over_time(
+        two_replicas.requests, two_replicas.steps, StepBins(two_replicas.steps, 2, EDGES_S), EDGES_S
+    )
     running, waiting = traces(figure)["running"], traces(figure)["waiting"]
     assert running.x.tolist() == EDGES_S.tolist()
     assert running.y == pytest.approx([1, 3.6, 1, 1, 1])
-    assert waiting.y == pytest.approx([1.2, 2, 2, 2, 2])
+    assert waiting.y == pytest.approx([0.5 / 2.5, 0, 0, 1 / 2.5, 1 / 2.5])
 
 
 def test_kv_occupancy_is_a_mean_of_shares_with_a_range(two_replicas):
