@@ -27,22 +27,14 @@ class Clock(Environment):
         return self._now  # type: ignore[return-value]  # never a float: all delays are whole
 
     @property
-    def quiet_ns(self) -> int:
-        """Nanoseconds until the next event that is already known, ``FOREVER`` without one."""
-        return int(self._queue[0][0]) - self.now_ns if self._queue else FOREVER
+    def next_event_ns(self) -> int:
+        """When the next event that is already known is due, ``FOREVER`` without one."""
+        queue = self._queue
+        return queue[0][0] if queue else FOREVER  # type: ignore[return-value]  # whole, as now_ns is
 
-    def skip(self, delay_ns: int) -> bool:
-        """Move on by ``delay_ns`` at once if no event is due until then, which is what waiting would come to."""
-        end_ns = self.now_ns + delay_ns
-        if self._queue and self._queue[0][0] <= end_ns:
-            return False
-        self._now = end_ns
-        return True
-
-    @property
-    def more_now(self) -> bool:
-        """Whether further events are due in this very nanosecond."""
-        return bool(self._queue) and self._queue[0][0] == self._now
+    def skip_to(self, time_ns: int) -> None:
+        """Move on at once to a time before the next event, which is what waiting for it would come to."""
+        self._now = time_ns
 
 
 class Alarm(Event):

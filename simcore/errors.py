@@ -78,6 +78,8 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 def _shown(value: object) -> str:
     """A value as a scenario file has it: nothing is "empty", true and false are lowercase."""
+    if isinstance(value, Phrase):
+        return value
     if value is None:
         return "empty"
     if isinstance(value, bool):

@@ -41,7 +41,7 @@ class Replica:
     ) -> None:
         self.index = index
         self.scheduler = scheduler
-        self.work = WorkCounter(cost)
+        self.work = WorkCounter(cost.window_tokens)
         self.gaps = TokenGaps(measure_since_ns)
         self.open_requests: dict[int, Request] = {}
         self._clock = clock
@@ -82,9 +82,11 @@ class Replica:
     def _run(self) -> Generator[Event, Any, None]:
         clock, scheduler = self._clock, self.scheduler
         while True:
-            if clock.more_now:
-                yield Alarm(clock, 0, PLAN)
             start_ns = clock.now_ns
+            next_event_ns = clock.next_event_ns
+            if next_event_ns == start_ns:
+                yield Alarm(clock, 0, PLAN)
+                next_event_ns = clock.next_event_ns
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
                 self._note_preempted(request)
@@ -94,21 +96,25 @@ class Replica:
                     yield self._idle
                 continue
             self._open_steps_row(plan, start_ns)
-            durations_ns = self._price(plan, clock.quiet_ns if self._alone and plan.admits_arrivals else FOREVER)
-            total_ns = sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum())
+            cut_short = self._alone and plan.admits_arrivals
+            durations_ns = self._price(plan, next_event_ns - start_ns if cut_short else FOREVER)
+            end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
             self._interruptible = plan.admits_arrivals and len(durations_ns) > 1 and not self._alone
             try:
-                if not clock.skip(total_ns):
-                    yield Alarm(clock, total_ns, STEP_END)
+                if end_ns < next_event_ns:
+                    clock.skip_to(end_ns)
+                else:
+                    yield Alarm(clock, end_ns - start_ns, STEP_END)
                 self._interruptible = False
             except Interrupt:
                 elapsed_ns = clock.now_ns - start_ns
                 ends_ns = list(accumulate(map(int, durations_ns)))
                 steps = bisect_left(ends_ns, elapsed_ns) + 1
                 durations_ns = durations_ns[:steps]
-                if ends_ns[steps - 1] > elapsed_ns:
-                    yield Alarm(clock, ends_ns[steps - 1] - elapsed_ns, STEP_END)
-            self._end(plan, start_ns, durations_ns, clock.now_ns)
+                end_ns = start_ns + ends_ns[steps - 1]
+                if end_ns > clock.now_ns:
+                    yield Alarm(clock, end_ns - clock.now_ns, STEP_END)
+            self._end(plan, start_ns, durations_ns, end_ns)
 
     def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
         """How long the steps to run now take: one, or as many as the plan stands for and ``within_ns`` allows."""

@@ -8,15 +8,21 @@ from typing import Any
 import pydantic
 from pydantic_core import ErrorDetails
 
-from simcore.errors import InputError, UnknownNameError, nearest_name
+from simcore.errors import InputError, Phrase, UnknownNameError, nearest_name
 
 Schema = Mapping[str, Any]  # a pydantic core schema, or a part of one
 
 _BOUNDS = {"gt": "greater than", "ge": "of at least", "lt": "less than", "le": "of at most"}
 _NOUNS = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false"}
 _COLLECTIONS = {"list": "a list", "tuple": "a list", "set": "a list", "dict": "a mapping"}
-_OUT_OF_BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+_UNKNOWN_FIELD = ("extra_forbidden", "invalid_key")
+_BEST_DESCRIBED = frozenset(
+    ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "string_too_short", "literal_error")
+)
+"""Kinds of errors that what the schema allows explains better than pydantic's message."""
 _MESSAGE_START = re.compile(r"^(\w+) should ")
+_LONGEST_LIST = 60
+"""Characters of a list that is shown as it stands."""
 _BEYOND_WORDS: Schema = {"type": "any"}
 
 
@@ -33,10 +39,10 @@ def explain(error: pydantic.ValidationError, model: type[pydantic.BaseModel], pr
     found = _most_telling([schemas.locate(detail) for detail in error.errors(include_url=False)])
     kind, value = found.detail["type"], found.detail["input"]
     field = prefix + (".".join(found.path) or "the input")
-    if kind == "extra_forbidden" or (found.siblings and found.detail["loc"][-1] == "[key]"):
+    if kind in _UNKNOWN_FIELD or (found.siblings and found.detail["loc"][-1] == "[key]"):
         expected = f"one of {', '.join(sorted(found.siblings))}" if found.siblings else "no such field"
         hint = nearest_name(found.path[-1], found.siblings)
-        return InputError(field, _Phrase("an unknown field"), expected, hint)
+        return InputError(field, Phrase("an unknown field"), expected, hint)
     if kind in ("union_tag_invalid", "union_tag_not_found") and "choices" in found.schema:
         return _bad_tag(found, field)
     if kind in ("literal_error", "enum") and isinstance(value, str):
@@ -52,15 +58,6 @@ class _Located:
     path: tuple[str, ...]
     schema: Schema
     siblings: tuple[str, ...]
-
-
-class _Phrase(str):
-    """Words that stand where a value would, shown without quotes."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class _SchemaTree:
@@ -96,11 +93,15 @@ class _SchemaTree:
         """What a user should write for ``schema``, or None where that is beyond plain words."""
         kind = schema["type"]
         if kind in _NOUNS:
-            bounds = " and ".join(f"{words} {schema[key]}" for key, words in _BOUNDS.items() if key in schema)
+            if schema.get("min_length"):
+                return f"{_NOUNS[kind]} that is not empty"
+            bounds = " and ".join(f"{words} {schema[key]:.15g}" for key, words in _BOUNDS.items() if key in schema)
             return f"{_NOUNS[kind]} {bounds}".rstrip()
         if kind in ("literal", "enum"):
             return f"one of {', '.join(sorted(_names(schema)))}"
-        if kind == "tagged-union" and isinstance(schema["discriminator"], str):
+        if kind == "tagged-union":
+            if not isinstance(schema["discriminator"], str):
+                return schema.get("custom_error_message")
             tags = ", ".join(sorted(map(str, schema["choices"])))
             return f"a mapping whose {schema['discriminator']} is one of {tags}"
         if kind == "union":
@@ -136,7 +137,7 @@ class _SchemaTree:
 
 def _most_telling(found: list[_Located]) -> _Located:
     for candidate in found:
-        if candidate.detail["type"] == "extra_forbidden":
+        if candidate.detail["type"] in _UNKNOWN_FIELD:
             return candidate
     # Only members of a plain union report both a field and something inside it; the inner problem says more.
     inside = [other for other in found if other.path[: len(found[0].path)] == found[0].path]
@@ -149,18 +150,21 @@ def _bad_tag(found: _Located, field: str) -> InputError:
         field = f"{field}.{discriminator}"
     tags = sorted(map(str, found.schema["choices"]))
     if found.detail["type"] == "union_tag_not_found":
-        return InputError(field, _Phrase("missing"), f"one of {', '.join(tags)}")
+        return InputError(field, Phrase("missing"), f"one of {', '.join(tags)}")
     return UnknownNameError(field, found.detail["ctx"]["tag"], tags)
 
 
 def _shown(detail: ErrorDetails) -> object:
     value = detail["input"]
     if detail["type"] == "missing":
-        return _Phrase("missing")
+        return Phrase("missing")
     if isinstance(value, Mapping):
-        return _Phrase("a mapping")
+        # Where the fields are right one by one, it is their combination that is wrong.
+        together = detail["type"] == "value_error" and value
+        return Phrase(f"a mapping of {', '.join(map(str, value))}" if together else "a mapping")
     if isinstance(value, list | tuple | set):
-        return _Phrase("a list")
+        text = str(list(value))
+        return Phrase(text if len(text) <= _LONGEST_LIST else "a list")
     return value
 
 
@@ -171,7 +175,7 @@ def _expectation(found: _Located, schemas: _SchemaTree) -> str:
     if kind == "missing":
         return schemas.describe(found.schema) or "a value"
     said = None
-    if kind in _OUT_OF_BOUNDS or kind.endswith(("_type", "_parsing", "_from_float")):
+    if kind in _BEST_DESCRIBED or kind.endswith(("_type", "_parsing", "_from_float")):
         said = schemas.describe(found.schema)
     return said or _MESSAGE_START.sub(r"\1 to ", found.detail["msg"].removeprefix("Input should be "))
 

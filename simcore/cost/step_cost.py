@@ -29,19 +29,19 @@ _SCALAR_STEPS = 24
 class DecodeAttention:
     """Decode attention of the layers alike, all of them together, in nanoseconds.
 
-    It takes the longest of reading the context, computing with it, and the floor: ``lines`` holds the time per context
-    token of the first two and the third. Reading adds ``query_ns`` per request. ``window`` is which of the pool's
-    windows it reads, None for the whole context.
+    It takes the longest of reading the context, computing with it, and a floor. ``prices`` are the time to read and the
+    time to compute a context token, the floor, and the time to read that each request adds. ``window`` is which of the
+    pool's windows it reads, None for the whole context.
     """
 
     work: AttentionWork
     window: int | None
-    lines: tuple[float, float, float]
-    query_ns: float
+    prices: tuple[float, float, float, float]
 
 
-_Term = tuple[int, int, DecodeAttention, float]
-"""Context tokens held, by how many a step adds to them, the prices, and the part that depends on the batch alone."""
+_Term = tuple[int, int, float, float, float, float]
+"""Context tokens held and by how many a step adds to them; time to read and to compute one; the floor; and the time
+to read that the requests add, whatever their context."""
 
 
 class StepCost:
@@ -118,12 +118,11 @@ class StepCost:
         base = self._decode_base_ns.get(size)
         if base is None:
             base = self._decode_base_ns[size] = self.linear_ns(size) + self.head_ns(size) + self.host_ns(size)
-        terms = [
-            (*decode_context(attention.window, pool), attention, size * attention.query_ns)
-            for attention in self.decode_attention
-        ]
+        terms = self._decode_terms(pool)
         first = self._decode_list_ns(terms, 1, base)[0]
         steps = min(steps, within_ns // first + 1)  # no later step is shorter than the first
+        if steps == 1:
+            return [first]
         if steps > _SCALAR_STEPS:
             array = self._decode_array_ns(terms, steps, base)
             return array if within_ns == FOREVER else array[: array.cumsum().searchsorted(within_ns) + 1]
@@ -133,17 +132,29 @@ class StepCost:
             excess -= durations.pop()
         return durations
 
+    def _decode_terms(self, pool: DecodePool) -> list[_Term]:
+        size = pool.size
+        terms = []
+        for attention in self.decode_attention:
+            memory, compute, floor, per_query = attention.prices
+            if attention.window is None:
+                start, growth = pool.context_tokens, size
+            else:
+                window = pool.windows[attention.window]
+                start, growth = window.tokens, window.growing
+            terms.append((start, growth, memory, compute, floor, size * per_query))
+        return terms
+
     def _decode_list_ns(self, terms: list[_Term], steps: int, base: float) -> list[int]:
         if len(terms) == 1:
-            start, growth, attention, queries = terms[0]
-            memory, compute, floor = attention.lines
+            start, growth, memory, compute, floor, queries = terms[0]
             if compute <= memory and (start + growth) * memory + queries >= floor:
-                return [round((start + growth * step) * memory + queries + base) for step in range(1, steps + 1)]
+                contexts = range(start + growth, start + growth * steps + 1, growth)
+                return [round(context * memory + queries + base) for context in contexts]
         durations = []
         for step in range(1, steps + 1):
             attention_ns = 0.0
-            for start, growth, attention, queries in terms:
-                memory, compute, floor = attention.lines
+            for start, growth, memory, compute, floor, queries in terms:
                 context = start + growth * step
                 attention_ns += max(context * memory + queries, context * compute, floor)
             durations.append(round(attention_ns + base))
@@ -155,8 +166,7 @@ class StepCost:
             self._steps = np.arange(1, 2 * len(self._steps) + 1, dtype=np.float64)
         count = self._steps[:steps]
         durations = np.zeros(steps)
-        for start, growth, attention, queries in terms:
-            memory, compute, floor = attention.lines
+        for start, growth, memory, compute, floor, queries in terms:
             context = count * growth
             context += start
             prices = context * memory
@@ -177,23 +187,21 @@ class StepCost:
                 seconds = self._roofline.prefill_attention_s(work, computed_tokens, tokens)
                 attention_ns += work.count * seconds * NS_PER_S
         if plan.decoding:
-            stalled = [pool.context_of(request.origin) for request in plan.stalled]
-            attention_ns += self._decode_attention_ns(pool, 1, stalled)
+            attention_ns += self._decode_attention_ns(plan, pool)
         tokens = plan.decoding + plan.prefill_tokens
         requests = plan.decoding + len(plan.chunks)
         return round(self.linear_ns(tokens) + self.head_ns(sampled_rows) + self.host_ns(requests) + attention_ns)
 
-    def _decode_attention_ns(self, pool: DecodePool, step: int, stalled: list[int] | None = None) -> float:
-        """Attention of the ``step``-th decode step from now, without members whose contexts are in ``stalled``."""
+    def _decode_attention_ns(self, plan: BatchPlan, pool: DecodePool) -> float:
+        """Attention of the next decode step of all members that are not stalled."""
         total = 0.0
-        size = pool.size - len(stalled or ())
-        for attention in self.decode_attention:
-            start, growth = decode_context(attention.window, pool)
-            context = float(step * growth + start)
-            for tokens in stalled or ():
+        stalled = [pool.context_of(request.origin) for request in plan.stalled]
+        for attention, term in zip(self.decode_attention, self._decode_terms(pool), strict=True):
+            start, growth, memory, compute, floor, _ = term
+            context = start + growth
+            for tokens in stalled:
                 context -= attended_tokens(tokens, attention.work.window_tokens)
-            memory, compute, floor = attention.lines
-            total += max(context * memory + size * attention.query_ns, context * compute, floor)
+            total += max(context * memory + plan.decoding * attention.prices[3], context * compute, floor)
         return total
 
     def _compile(self, work: AttentionWork) -> "DecodeAttention":
@@ -203,21 +211,13 @@ class StepCost:
         return DecodeAttention(
             work,
             window,
-            lines=(
+            prices=(
                 scale * roofline.attention_memory_s(work.kv_bytes_per_token),
                 scale * roofline.attention_compute_s(work.decode_flops_per_pair),
                 scale * roofline.efficiency.kernel_floor_s,
+                scale * roofline.attention_memory_s(work.query_bytes_per_token),
             ),
-            query_ns=scale * roofline.attention_memory_s(work.query_bytes_per_token),
         )
-
-
-def decode_context(window_index: int | None, pool: DecodePool) -> tuple[int, int]:
-    """Context tokens that the pool's members hold within a window (None: all), and how many more a step reads."""
-    if window_index is None:
-        return pool.context_tokens, pool.size
-    window = pool.windows[window_index]
-    return window.tokens, window.growing
 
 
 def attended_tokens(context_tokens: int, window_tokens: int | None) -> int:

@@ -1,72 +1,91 @@
 """What the steps of a replica needed: arithmetic, memory traffic and host time, summed up after the run."""
 
+from collections.abc import Iterator
+
+from simcore.clock import NS_PER_S
 from simcore.cost.roofline import attended_pairs
-from simcore.cost.step_cost import StepCost, attended_tokens, decode_context
+from simcore.cost.step_cost import StepCost, attended_tokens
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.plan import BatchPlan
 
 
 class WorkCounter:
-    """Counts steps by shape, and the context tokens that attention read; whole numbers, so that order is no matter."""
+    """Counts steps by shape, and the context tokens that attention read; whole numbers, so that order is no matter.
 
-    __slots__ = ("_attention", "_decode_context", "_prefill_context", "_prefill_pairs", "_shapes")
+    Context is counted once in full (index 0), and once within each sliding window of the model.
+    """
 
-    def __init__(self, cost: StepCost) -> None:
-        self._attention = cost.decode_attention
-        self._shapes: dict[tuple[int, int, int], int] = {}
-        self._decode_context = [0] * len(self._attention)
-        self._prefill_context = [0] * len(self._attention)
-        self._prefill_pairs = [0] * len(self._attention)
+    __slots__ = ("_decode_context", "_decode_steps", "_mixed_steps", "_prefill_context", "_prefill_pairs", "_windows")
+
+    def __init__(self, window_tokens: tuple[int, ...]) -> None:
+        self._windows: tuple[int | None, ...] = (None, *window_tokens)
+        self._decode_steps: dict[int, int] = {}
+        self._mixed_steps: dict[tuple[int, int, int], int] = {}
+        self._decode_context = [0] * len(self._windows)
+        self._prefill_context = 0
+        self._prefill_pairs = [0] * len(self._windows)
 
     def count_decodes(self, pool: DecodePool, steps: int) -> None:
         """Count the next ``steps`` decode steps of all members."""
-        shape = (pool.size, pool.size, pool.size)
-        self._shapes[shape] = self._shapes.get(shape, 0) + steps
-        for index, attention in enumerate(self._attention):
-            start, growth = decode_context(attention.window, pool)
-            self._decode_context[index] += steps * start + growth * (steps * (steps + 1) // 2)
+        size = pool.size
+        self._decode_steps[size] = self._decode_steps.get(size, 0) + steps
+        sum_to_steps = steps * (steps + 1) // 2
+        self._decode_context[0] += steps * pool.context_tokens + size * sum_to_steps
+        for index, window in enumerate(pool.windows, start=1):
+            self._decode_context[index] += steps * window.tokens + window.growing * sum_to_steps
 
     def count_step(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> None:
         """Count one step that is not decode alone."""
         shape = (plan.decoding + plan.prefill_tokens, sampled_rows, plan.decoding + len(plan.chunks))
-        self._shapes[shape] = self._shapes.get(shape, 0) + 1
-        for index, attention in enumerate(self._attention):
-            window_tokens = attention.work.window_tokens
-            if plan.decoding:
-                self._decode_context[index] += sum(decode_context(attention.window, pool))
-                for request in plan.stalled:
-                    self._decode_context[index] -= attended_tokens(pool.context_of(request.origin), window_tokens)
-            for _, tokens, computed_tokens in plan.chunks:
+        self._mixed_steps[shape] = self._mixed_steps.get(shape, 0) + 1
+        if plan.decoding:
+            self._decode_context[0] += pool.context_tokens + pool.size
+            for index, window in enumerate(pool.windows, start=1):
+                self._decode_context[index] += window.tokens + window.growing
+            for request in plan.stalled:
+                context_tokens = pool.context_of(request.origin)
+                for index, window_tokens in enumerate(self._windows):
+                    self._decode_context[index] -= attended_tokens(context_tokens, window_tokens)
+        for _, tokens, computed_tokens in plan.chunks:
+            self._prefill_context += computed_tokens + tokens
+            for index, window_tokens in enumerate(self._windows):
                 self._prefill_pairs[index] += attended_pairs(computed_tokens, tokens, window_tokens)
-                self._prefill_context[index] += computed_tokens + tokens
 
     @property
     def steps(self) -> int:
         """Steps so far."""
-        return sum(self._shapes.values())
+        return sum(self._decode_steps.values()) + sum(self._mixed_steps.values())
 
     def host_s(self, cost: StepCost) -> float:
         """Seconds that the host took."""
-        return sum(steps * cost.host_ns(requests) for (_, _, requests), steps in sorted(self._shapes.items())) / 1e9
+        return sum(steps * cost.host_ns(requests) for _, _, requests, steps in self._shapes()) / NS_PER_S
 
     def flops(self, cost: StepCost) -> float:
         """Floating-point operations of one rank."""
         total = 0.0
-        for (tokens, rows, _), steps in sorted(self._shapes.items()):
+        for tokens, rows, _, steps in self._shapes():
             total += steps * sum(op.count * op.flops(tokens) for op in cost.layers)
             total += steps * sum(op.count * op.flops(rows) for op in cost.head)
-        for attention, decodes, pairs in zip(self._attention, self._decode_context, self._prefill_pairs, strict=True):
-            work = attention.work
-            total += work.count * (decodes * work.decode_flops_per_pair + pairs * work.flops_per_pair)
+        for work in cost.attention:
+            index = self._windows.index(work.window_tokens)
+            total += work.count * self._decode_context[index] * work.decode_flops_per_pair
+            total += work.count * self._prefill_pairs[index] * work.flops_per_pair
         return total
 
     def moved_bytes(self, cost: StepCost) -> float:
         """Bytes of weights, activations and KV cache that one rank must read and write."""
         total = 0.0
-        for (tokens, rows, _), steps in sorted(self._shapes.items()):
+        for tokens, rows, _, steps in self._shapes():
             total += steps * sum(op.count * op.bytes(tokens) for op in cost.layers)
-            if rows:
-                total += steps * sum(op.count * op.bytes(rows) for op in cost.head)
-        for attention, *contexts in zip(self._attention, self._decode_context, self._prefill_context, strict=True):
-            total += attention.work.count * attention.work.kv_bytes_per_token * sum(contexts)
+            total += steps * sum(op.count * op.bytes(rows) for op in cost.head if rows)
+        for work in cost.attention:
+            context = self._decode_context[self._windows.index(work.window_tokens)] + self._prefill_context
+            total += work.count * work.kv_bytes_per_token * context
         return total
+
+    def _shapes(self) -> Iterator[tuple[int, int, int, int]]:
+        """Tokens, sampled rows and requests of a step, and how many such steps there were, in a fixed order."""
+        for size, steps in sorted(self._decode_steps.items()):
+            yield size, size, size, steps
+        for shape, steps in sorted(self._mixed_steps.items()):
+            yield *shape, steps

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from simcore.workload.lengths import MAX_TOKENS
 
+Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 RatePerS = Annotated[float, Field(gt=0)]
@@ -142,10 +143,10 @@ Length = Annotated[FixedLength | UniformLength | LognormalLength | QuantilesLeng
 class TraceColumns(_Section):
     """Which columns (or JSON keys) of a file hold what, and the unit of arrival times."""
 
-    arrival: str = "arrival_s"
+    arrival: Text = "arrival_s"
     arrival_unit: Literal["s", "ms", "us", "ns", "timestamp"] = "s"
-    prompt_tokens: str = "prompt_tokens"
-    output_tokens: str = "output_tokens"
+    prompt_tokens: Text = "prompt_tokens"
+    output_tokens: Text = "output_tokens"
 
 
 FormatName = Literal["auto", "azure2023", "mooncake", "burstgpt", "vidur", "csv", "jsonl", "parquet"]
@@ -155,7 +156,7 @@ class EmpiricalLengths(_Section):
     """Pairs drawn with replacement from a file; its arrival times, if any, are not used."""
 
     name: Literal["empirical"]
-    file: str
+    file: Text
     format: FormatName = "auto"
     columns: TraceColumns | None = None
     skip_failed: bool = False
@@ -208,7 +209,7 @@ class TraceWorkload(_Section):
     without any output token.
     """
 
-    trace: str
+    trace: Text
     format: FormatName = "auto"
     columns: TraceColumns | None = None
     rate_scale: RatePerS = 1.0
@@ -225,12 +226,14 @@ class TraceWorkload(_Section):
         return window_s
 
 
-def _kind(section: Any) -> str:
+def _kind(section: Any) -> str | None:
     """Which of the two a mapping is meant to be, also when a key is misspelt."""
     if isinstance(section, TraceWorkload):
         return "trace"
-    if not isinstance(section, Mapping):
+    if isinstance(section, SyntheticWorkload):
         return "synthetic"
+    if not isinstance(section, Mapping):
+        return None
     fits = {
         kind: len(model.model_fields.keys() & section.keys())
         for kind, model in (("synthetic", SyntheticWorkload), ("trace", TraceWorkload))
@@ -239,6 +242,11 @@ def _kind(section: Any) -> str:
 
 
 WorkloadConfig = Annotated[
-    Annotated[SyntheticWorkload, Tag("synthetic")] | Annotated[TraceWorkload, Tag("trace")], Discriminator(_kind)
+    Annotated[SyntheticWorkload, Tag("synthetic")] | Annotated[TraceWorkload, Tag("trace")],
+    Discriminator(
+        _kind,
+        custom_error_type="no_workload",
+        custom_error_message="a mapping with trace, or with arrivals, lengths and a number of requests",
+    ),
 ]
 """A synthetic workload, or a trace where the key ``trace`` is present."""
