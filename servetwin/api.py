@@ -41,9 +41,7 @@ def prepare(
     else:
         document = read_scenario(Path(scenario))
         base_dir = Path(scenario).parent
-    for assignment in overrides:
-        document = override(document, assignment)
-    return Simulation.prepare(document, Path(base_dir))
+    return Simulation.prepare(override(document, overrides), Path(base_dir))
 
 
 def save(result: Result, folder: str | PathLike[str], title: str | None = None) -> Path:
@@ -54,6 +52,5 @@ def save(result: Result, folder: str | PathLike[str], title: str | None = None) 
     from dashboard.report import render_report  # plotly takes its time, and a simulation alone does not need it
 
     path = Path(folder)
-    report = render_report(result, title or path.absolute().name)
-    write_run_folder(result, path, {"report.html": report})
+    write_run_folder(result, path, render_report(result, title or path.absolute().name))
     return path

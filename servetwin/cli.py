@@ -4,7 +4,6 @@ import sys
 from importlib.metadata import version
 from typing import Annotated
 
-import click
 import typer
 
 from servetwin.doctor_command import doctor
@@ -15,9 +14,10 @@ from simcore.errors import ServetwinError
 
 app = typer.Typer(
     name="servetwin",
-    help="A twin of an LLM inference service: simulate it, compare policies, plan capacity.",
+    help="A twin of an LLM inference service.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     add_completion=False,
 )
 app.command()(run)
@@ -45,14 +45,7 @@ def _options(
 def main() -> None:
     """Run the command line; what a user got wrong is one sentence on standard error and exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        app()
     except ServetwinError as error:
         print(f"servetwin: {error}", file=sys.stderr)
-        code = 2
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except click.Abort:
-        print("servetwin: interrupted", file=sys.stderr)
-        code = 130
-    sys.exit(code)
+        sys.exit(2)

@@ -1,10 +1,12 @@
 """``servetwin doctor``: versions, what optional parts are usable and why not, and clashes of package names."""
 
+import json
 import platform
 import re
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -16,22 +18,40 @@ OPTIONAL_PARTS = {
 """The modules that an extra's parts need."""
 
 
-def doctor() -> None:
-    """Report versions, optional parts, and packages of others that hide servetwin's (then the exit code is 1)."""
-    typer.echo(f"servetwin {version('servetwin')}, Python {platform.python_version()}, {platform.platform()}")
-    for name in _base_requirements():
-        typer.echo(f"  {name} {version(name)}")
-    for extra, modules in OPTIONAL_PARTS.items():
-        missing = [module for module in modules if find_spec(module) is None]
-        why = f"not usable: no {', '.join(missing)}; pip install 'servetwin[{extra}]'" if missing else "usable"
-        typer.echo(f"extra {extra}: {why}")
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False) -> None:
+    """Report versions, usable parts and clashing packages.
+
+    The exit code is 1 if a base package is missing, or if another distribution's package hides one of servetwin's.
+    """
     clashes = find_clashes()
-    for clash in clashes:
-        typer.echo(f"clash: {clash}")
-    if clashes:
-        typer.echo("Install servetwin into an environment of its own.")
+    packages = {name: _version(name) for name in _base_requirements()}
+    missing = [name for name, found in packages.items() if found is None]
+    extras = {
+        extra: [module for module in modules if find_spec(module) is None] for extra, modules in OPTIONAL_PARTS.items()
+    }
+    if as_json:
+        facts = {
+            "servetwin": _version("servetwin"),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "packages": packages,
+            "extras": {extra: {"usable": not lacking, "missing": lacking} for extra, lacking in extras.items()},
+            "clashes": clashes,
+        }
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        typer.echo(f"servetwin {_version('servetwin')}, Python {platform.python_version()}, {platform.platform()}")
+        for name, found in packages.items():
+            typer.echo(f"  {name} {found or 'is missing; pip install servetwin'}")
+        for extra, lacking in extras.items():
+            why = f"not usable: no {', '.join(lacking)}; pip install 'servetwin[{extra}]'" if lacking else "usable"
+            typer.echo(f"extra {extra}: {why}")
+        for clash in clashes:
+            typer.echo(f"clash: {clash}; install servetwin into an environment of its own")
+        if not clashes:
+            typer.echo("no clash of package names")
+    if clashes or missing:
         raise typer.Exit(1)
-    typer.echo("no clash of package names")
 
 
 def find_clashes() -> list[str]:
@@ -56,3 +76,10 @@ def _base_requirements() -> list[str]:
     except PackageNotFoundError:
         return []
     return [re.split(r"[^\w.-]", line)[0] for line in stated if "extra ==" not in line]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -13,7 +13,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 
 
 def models(as_json: AsJson = False) -> None:
-    """List the models known by name, with their sizes."""
+    """List the models known by name."""
     rows = [_model_row(name) for name in preset_names()]
     titles = {
         "name": "model",
@@ -30,7 +30,7 @@ def models(as_json: AsJson = False) -> None:
 
 
 def hardware(as_json: AsJson = False) -> None:
-    """List the accelerators known by name, with their datasheet figures."""
+    """List the accelerators known by name."""
     rows = [_accelerator_row(name) for name in accelerator_names()]
     titles = {
         "name": "accelerator",

@@ -21,14 +21,14 @@ STRICT_SHARE = 0.1
 
 
 def run(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file (YAML).")],
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")],
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as cluster.replicas=2; repeatable."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The run folder to write [default: runs/NAME of the scenario; none with --json]."),
+        typer.Option(metavar="DIR", help="The run folder to write; runs/NAME of the scenario, or none with --json."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print summary.json alone.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
@@ -36,7 +36,10 @@ def run(
         bool, typer.Option("--strict", help="Refuse a run of which much was priced outside calibrated ranges.")
     ] = False,
 ) -> None:
-    """Simulate a scenario, print what came of it, and write a run folder with a report to open."""
+    """Simulate a scenario and write a run folder.
+
+    Prints the headline figures. The folder holds a report to open in a browser; an earlier run there is replaced.
+    """
     folder = out if out is not None or as_json else Path("runs") / scenario.stem
     if folder is not None:
         check_destination(folder)

@@ -15,7 +15,7 @@ from simcore.workload.describe import PERCENTILES, Distribution, TraceDescriptio
 from simcore.workload.fetch import fetch, known_trace, known_traces
 from simcore.workload.traces import Columns, read_trace
 
-trace_app = typer.Typer(help="Describe and fetch traces of requests.", no_args_is_help=True)
+trace_app = typer.Typer(help="Describe and fetch traces of requests.", no_args_is_help=True, rich_markup_mode=None)
 
 
 class Unit(StrEnum):
@@ -30,7 +30,7 @@ class Unit(StrEnum):
 
 @trace_app.command("describe")
 def describe_command(
-    file: Annotated[Path, typer.Argument(help="CSV, JSONL (either may be .gz) or Parquet.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, JSONL (either may be .gz) or Parquet.")],
     format: Annotated[str, typer.Option(help="The trace's format; 'auto' tells it from the columns.")] = "auto",
     arrival: Annotated[str | None, typer.Option(help="Column of arrival times.")] = None,
     arrival_unit: Annotated[Unit | None, typer.Option(help="Unit of arrival times.")] = None,
@@ -39,7 +39,7 @@ def describe_command(
     plot: Annotated[Path | None, typer.Option(help="Write a self-contained HTML page with figures.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
-    """Counts, lengths, gaps between arrivals and burstiness of a trace."""
+    """Describe a trace: counts, lengths, gaps, burstiness."""
     columns = _columns(arrival, arrival_unit, prompt_tokens, output_tokens)
     trace = read_trace(file, format, columns, sort=True, skip_failed=True)
     description = describe_trace(file, trace)
@@ -59,7 +59,7 @@ def describe_command(
 
 @trace_app.command("list")
 def list_command() -> None:
-    """The public traces that can be fetched."""
+    """List the public traces that can be fetched."""
     table = Table(Column("name", no_wrap=True), "what", Column("size", no_wrap=True), "licence", title="Public traces")
     for trace in known_traces().values():
         table.add_row(trace.name, trace.title, f"{trace.bytes / 1e6:.1f} MB", trace.licence)
@@ -68,10 +68,10 @@ def list_command() -> None:
 
 @trace_app.command("fetch")
 def fetch_command(
-    name: Annotated[str, typer.Argument(help="A name that 'servetwin trace list' shows.")],
-    out: Annotated[Path, typer.Option(help="Folder to put it in.")] = Path("traces"),
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that 'servetwin trace list' shows.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to put it in.")] = Path("traces"),
 ) -> None:
-    """Download a public trace and check it against its pinned SHA-256."""
+    """Download a public trace, checked by its SHA-256."""
     trace = known_trace(name)
     path = fetch(trace, out)
     typer.echo(f"{path} ({trace.bytes:,} bytes, SHA-256 verified)")

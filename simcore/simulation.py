@@ -13,7 +13,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.block_manager import KVBlockManager
-from simcore.memory.capacity import MemoryDemand
+from simcore.memory.capacity import MemoryDemand, tensor_parallel_reach
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
 from simcore.metrics.tables import request_table, step_table
@@ -21,13 +21,11 @@ from simcore.models import ModelSpec, load_model
 from simcore.replica import Replica
 from simcore.result import Result
 from simcore.scenario import Scenario, parse_scenario
+from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
 from simcore.scheduling.scheduler import Scheduler
 from simcore.service import Progress, Router, closed_loop, open_loop
 from simcore.workload import ClosedLoop, OpenLoop, build_workload
-
-DEVICES_PER_HOST = 8
-"""Accelerators that share a host, over PCIe where they have no links of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,8 @@ class Simulation:
 
         Raises ``ServetwinError`` for whatever a user can get wrong, before anything runs.
         """
-        scenario = parse_scenario(document)
-        spec = load_model(_model_reference(scenario.model, base_dir))
+        scenario = with_absolute_paths(parse_scenario(document), base_dir)
+        spec = load_model(scenario.model)
         accelerator = load_accelerator(scenario.cluster.accelerator)
         _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
         total_blocks = _total_blocks(scenario, spec, accelerator)
@@ -87,7 +85,12 @@ class Simulation:
         else:
             clock.process(open_loop(clock, self.workload, router, progress))
         end_s = scenario.measurement.end_s
-        clock.run(until=None if end_s is None else to_ns(end_s))
+        try:
+            clock.run(until=None if end_s is None else to_ns(end_s))
+        except OverflowError:
+            raise ServetwinError(
+                "The run would go on for more than 292 years, the most that its clock holds."
+            ) from None
         for replica in replicas:
             replica.close()
         simulated = perf_counter()
@@ -119,17 +122,11 @@ class Simulation:
         )
 
 
-def _model_reference(model: str, base_dir: Path) -> str:
-    """A path in a scenario is meant from the scenario's folder."""
-    beside = base_dir / model
-    return str(beside) if beside.exists() else model
-
-
 def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator) -> None:
     field = "cluster.tensor_parallel"
-    reach = max(accelerator.interconnect_domain, DEVICES_PER_HOST)
+    reach = tensor_parallel_reach(accelerator)
     if ranks > reach:
-        raise InputError(field, ranks, f"at most {reach}: so many {accelerator.name} work as one")
+        raise InputError(field, ranks, f"at most {reach}, since no more {accelerator.name} can work as one")
     heads = min(group.attention.query_heads for group in spec.layer_groups)
     if heads % ranks:
         raise InputError(field, ranks, f"a divisor of the {heads} query heads of {spec.name}")
@@ -150,13 +147,13 @@ def _total_blocks(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator)
         batching.get("max_running_requests", 1),
         memory.gpu_memory_utilization,
     )
-    blocks = memory.num_gpu_blocks
+    blocks, ranks = memory.num_gpu_blocks, scenario.cluster.tensor_parallel
     if blocks is None:
-        blocks = demand.require_fit(accelerator, scenario.cluster.tensor_parallel).blocks
+        return demand.require_fit(accelerator, ranks, memory.null_blocks + 1).blocks - memory.null_blocks
     if blocks <= memory.null_blocks:
-        raise ServetwinError(
-            f"memory.num_gpu_blocks is {blocks}, of which {memory.null_blocks} are kept aside: none is left."
-        )
+        expected = f"more than the {memory.null_blocks} that the engine keeps aside"
+        raise InputError("memory.num_gpu_blocks", blocks, expected)
+    demand.require_room_for(blocks, accelerator, ranks)
     return blocks - memory.null_blocks
 
 

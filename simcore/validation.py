@@ -107,7 +107,7 @@ class _SchemaTree:
         if kind == "union":
             members = [self.describe(self._bare(member)) for member in _members(schema)]
             return None if None in members else " or ".join(filter(None, members))
-        if kind == "model":
+        if _known_fields(schema):
             return f"a mapping of {', '.join(_known_fields(schema))}"
         return _COLLECTIONS.get(kind)
 
@@ -160,8 +160,9 @@ def _shown(detail: ErrorDetails) -> object:
         return Phrase("missing")
     if isinstance(value, Mapping):
         # Where the fields are right one by one, it is their combination that is wrong.
-        together = detail["type"] == "value_error" and value
-        return Phrase(f"a mapping of {', '.join(map(str, value))}" if together else "a mapping")
+        given = [str(key) for key, inner in value.items() if inner is not None]
+        together = detail["type"] == "value_error" and given
+        return Phrase(f"a mapping of {', '.join(given)}" if together else "a mapping")
     if isinstance(value, list | tuple | set):
         text = str(list(value))
         return Phrase(text if len(text) <= _LONGEST_LIST else "a list")

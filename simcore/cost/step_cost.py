@@ -149,8 +149,7 @@ class StepCost:
         if len(terms) == 1:
             start, growth, memory, compute, floor, queries = terms[0]
             if compute <= memory and (start + growth) * memory + queries >= floor:
-                contexts = range(start + growth, start + growth * steps + 1, growth)
-                return [round(context * memory + queries + base) for context in contexts]
+                return [round((start + growth * step) * memory + queries + base) for step in range(1, steps + 1)]
         durations = []
         for step in range(1, steps + 1):
             attention_ns = 0.0

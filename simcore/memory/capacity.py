@@ -22,6 +22,15 @@ COLLECTIVE_BUFFER_BYTES = 342 * 2**20
 """Buffers of the collective library with two and more ranks (as aiconfigurator states for the H100 SXM)."""
 LOGIT_COPY_BYTES = 2 + 4 + 4
 """Per logit while sampling: the head's 16-bit output, its 32-bit copy, and the probabilities."""
+DEVICES_PER_HOST = 8
+"""Accelerators that share a host, over PCIe where they have no links of their own."""
+_MOST_OFFERS = 3
+_NEVER_OFFERED = ("cpu-generic",)
+
+
+def tensor_parallel_reach(accelerator: Accelerator) -> int:
+    """How many accelerators can work as one: those that scale-up links join, or those of one host."""
+    return max(accelerator.interconnect_domain, DEVICES_PER_HOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,33 +79,59 @@ class MemoryDemand:
             self.block_size_tokens * self._kv_bytes_per_token(ranks),
         )
 
-    def require_fit(self, accelerator: Accelerator, ranks: int) -> MemoryBudget:
+    def require_room_for(self, blocks: int, accelerator: Accelerator, ranks: int) -> None:
+        """Raise ``CapacityError`` if weights and so many KV blocks are more than all memory of an accelerator."""
+        budget = self.budget(accelerator, ranks)
+        needed = budget.weight_bytes + blocks * budget.block_bytes
+        if needed > budget.device_bytes:
+            raise CapacityError(
+                f"memory.num_gpu_blocks is {blocks}, which with {budget.weight_bytes / 1e9:.1f} GB of weights needs "
+                f"{needed / 1e9:.1f} GB of each {accelerator.name}, expected no more than its "
+                f"{budget.device_bytes / 1e9:.1f} GB."
+            )
+
+    def require_fit(self, accelerator: Accelerator, ranks: int, least_blocks: int = 1) -> MemoryBudget:
         """The budget, or a ``CapacityError`` that says what is missing and what would do."""
         budget = self.budget(accelerator, ranks)
-        if budget.blocks:
+        if budget.blocks >= least_blocks:
             return budget
         needed = budget.weight_bytes + budget.activation_bytes + budget.overhead_bytes + budget.block_bytes
+        parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "
+        parts += f"{budget.activation_bytes / 1e9:.1f} GB for activations"
         raise CapacityError(
-            f"{self.spec.name} does not fit: each of {ranks} {accelerator.name} needs {needed / 1e9:.1f} GB "
-            f"({budget.weight_bytes / 1e9:.1f} GB of them weights in {self.weight_dtype}) and may use "
-            f"{budget.device_bytes * budget.utilization / 1e9:.1f} GB; {self._what_would_fit(accelerator, ranks)}."
+            f"{self.spec.name} does not fit {ranks} {accelerator.name}: {'it' if ranks == 1 else 'each'} needs "
+            f"{needed / 1e9:.1f} GB ({parts}) and may use {budget.device_bytes * budget.utilization / 1e9:.1f} GB "
+            f"({budget.utilization:.0%} of its memory); {self._what_would_fit(accelerator, ranks)}."
         )
 
     def _what_would_fit(self, accelerator: Accelerator, ranks: int) -> str:
+        """More of the same, as many of another, or else the fewest of another; the smallest that do."""
+        others = sorted(map(load_accelerator, accelerator_names()), key=lambda other: (other.memory_bytes, other.name))
+        fewest = {other.name: self._fewest_ranks(other) for other in others if other.name not in _NEVER_OFFERED}
         offers = []
-        for more in (2, 4, 8, 16, 32, 64):
-            if ranks < more <= accelerator.interconnect_domain and self.budget(accelerator, more).blocks:
-                offers.append(f"cluster.tensor_parallel {more}")
-                break
-        others = [load_accelerator(name) for name in accelerator_names()]
-        fitting = [
-            other.name
-            for other in sorted(others, key=lambda other: (other.memory_bytes, other.name))
-            if other.name != "cpu-generic" and ranks <= other.interconnect_domain and self.budget(other, ranks).blocks
-        ]
-        if fitting:
-            offers.append(f"{ranks} of {', '.join(fitting[:3])}")
-        return f"{' or '.join(offers)} would do" if offers else "no known accelerator would do"
+        more = self._fewest_ranks(accelerator)
+        if more is not None and more > ranks and accelerator.name not in _NEVER_OFFERED:
+            offers.append(f"{more} {accelerator.name} (cluster.tensor_parallel: {more})")
+        enough = [name for name, count in fewest.items() if count is not None and count <= ranks]
+        if enough:
+            offers += [f"{ranks} {name}" for name in enough[:_MOST_OFFERS]]
+        elif not offers:
+            known = sorted((count, name) for name, count in fewest.items() if count is not None)
+            offers += [f"{count} {name}" for count, name in known[:_MOST_OFFERS]]
+        if not offers:
+            return "no known accelerator has enough"
+        *first, last = offers
+        return f"{', '.join(first)} or {last} would do" if first else f"{last} would do"
+
+    def _fewest_ranks(self, accelerator: Accelerator) -> int | None:
+        """The smallest power of two of ``accelerator`` that holds the model, None if none within reach does."""
+        heads = min(group.attention.query_heads for group in self.spec.layer_groups)
+        ranks = 1
+        while ranks <= tensor_parallel_reach(accelerator) and heads % ranks == 0:
+            if self.budget(accelerator, ranks).blocks:
+                return ranks
+            ranks *= 2
+        return None
 
     def _kv_bytes_per_token(self, ranks: int) -> int:
         elements = 0

@@ -21,6 +21,8 @@ from simcore.result import Columns
 from simcore.scenario import Scenario
 
 SCHEMA_VERSION = 1
+_FINISHED_FOR_INTERVAL = 5 * SECTIONS
+"""Fewer finished requests than this leave throughput without an interval."""
 _UNCALIBRATED = (
     "100% of simulated time is priced by roofline with stated efficiencies, outside any calibrated range: no kernel of "
     "{} is calibrated, and absolute times may be off by tens of percent."
@@ -176,7 +178,7 @@ def _throughput(requests: Columns, within: _Selection, window: _Window) -> dict[
         per_section = np.bincount(section, weights=amount[ended], minlength=SECTIONS)
         figures[name] = float(amount.sum() / window.length_s)
         rates = (per_section / (window.length_s / SECTIONS)).tolist()
-        intervals[name] = interval(figures[name], rates)
+        intervals[name] = interval(figures[name], rates) if ended.sum() >= _FINISHED_FOR_INTERVAL else None
     return {**figures, "ci": intervals}
 
 
@@ -271,6 +273,10 @@ def _warnings(facts: RunFacts, requests: Columns) -> list[str]:
     warnings = [
         _UNCALIBRATED.format(facts.accelerator.name),
     ]
+    warmup_s = facts.scenario.measurement.warmup_s
+    finished = requests["state"] == "finished"
+    if warmup_s and finished.any() and not (requests["arrival_s"][finished] >= warmup_s).any():
+        warnings.append(f"No finished request arrived after the warm-up of {warmup_s:g} s, so no latency is measured.")
     unfinished = int((requests["state"] == "unfinished").sum())
     if unfinished:
         warnings.append(

@@ -6,15 +6,16 @@
 | summary.json | counts, metrics, throughput and the rest, as ``simcore.metrics.summary`` makes them |
 | requests.parquet, steps.parquet | the two tables of ``simcore.result.Result``; undefined values are null |
 | timeline.json | the run as a timeline for ui.perfetto.dev |
+| report.html | figures and tables to look at, made elsewhere and handed in |
 
 Both tables and the summary carry ``schema_version``.
 """
 
 import json
-import shutil
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -27,49 +28,88 @@ from simcore.result import Columns, Result
 
 SUMMARY = "summary.json"
 SCENARIO = "scenario.yaml"
+RUN_FILES = (SCENARIO, SUMMARY, "requests.parquet", "steps.parquet", "timeline.json", "report.html")
 _TEXT_COLUMNS = ("state", "reason")
 
 
 def check_destination(folder: Path) -> None:
-    """Raise ``FileError`` unless ``folder`` is free to be written: missing, empty, or a run folder to be replaced."""
-    if not folder.exists():
+    """Raise ``FileError`` unless a run can be written to ``folder``.
+
+    It must be missing (and its nearest parent writable), empty, or hold a run and nothing else, which is then replaced.
+    """
+    try:
+        _check_place(_place(folder), folder)
+    except OSError as error:
+        raise FileError(folder, f"cannot be written ({_why(error)})") from error
+
+
+def _place(folder: Path) -> Path:
+    """Where links lead, so that the run they point to is replaced and not the link."""
+    return Path(os.path.realpath(folder))
+
+
+def _check_place(place: Path, shown: Path) -> None:
+    parent = place.parent
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    if not parent.is_dir():
+        raise FileError(shown, f"cannot be written, since {parent} is no folder")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise FileError(shown, f"cannot be written, since {parent} allows no new entries")
+    if not place.exists():
         return
-    if not folder.is_dir():
-        raise FileError(folder, "is no folder, so no run can be written there")
-    if any(folder.iterdir()) and not ((folder / SUMMARY).is_file() and (folder / SCENARIO).is_file()):
-        raise FileError(folder, "holds something other than a run, which writing there would replace")
+    if not place.is_dir():
+        raise FileError(shown, "is no folder, so no run can be written there")
+    found = sorted(entry.name for entry in place.iterdir())
+    others = [name for name in found if name not in RUN_FILES]
+    if others:
+        raise FileError(shown, f"holds {others[0]!r}, which is no part of a run and which writing there would delete")
+    if found and not {SUMMARY, SCENARIO} <= set(found):
+        raise FileError(shown, f"holds {found[0]!r} but no whole run, and writing there would delete it")
 
 
-def write_run_folder(result: Result, folder: Path, more_files: Mapping[str, str] | None = None) -> None:
-    """Write a result to ``folder``, with further text files by name; an earlier run there is replaced.
+def write_run_folder(result: Result, folder: Path, report: str | None = None) -> None:
+    """Write a result to ``folder``, with its report as HTML if there is one; an earlier run there is replaced.
 
-    Everything is written beside it first and then moved into place. Raises ``FileError`` if that cannot be done.
+    Everything is written beside it first and then moved into place, so a run is there whole or not at all. Raises
+    ``FileError`` if that cannot be done.
     """
     check_destination(folder)
-    folder = folder.absolute()
+    place = _place(folder)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as beside:
+            new = Path(beside) / "new"
+            new.mkdir()
+            _write_files(result, new, report)
+            _move_into_place(new, place, Path(beside) / "old")
     except OSError as error:
-        raise FileError(folder, f"cannot be written ({error.strerror})") from error
+        raise FileError(folder, f"cannot be written ({_why(error)})") from error
+
+
+def _move_into_place(new: Path, place: Path, old: Path) -> None:
     try:
-        partial.chmod(0o755)
-        _write_files(result, partial, more_files or {})
-        _move_into_place(partial, folder)
-    except OSError as error:
-        raise FileError(folder, f"cannot be written ({error.strerror})") from error
+        if place.exists():
+            place.rename(old)
+        new.rename(place)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        # Whatever came in between, Ctrl-C included: the earlier run is not lost.
+        if old.exists() and not place.exists():
+            old.rename(place)
 
 
-def _write_files(result: Result, folder: Path, more_files: Mapping[str, str]) -> None:
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _write_files(result: Result, folder: Path, report: str | None) -> None:
     (folder / SCENARIO).write_text(_scenario_text(result), encoding="utf-8")
     (folder / SUMMARY).write_text(summary_text(result.summary), encoding="utf-8")
     _write_table(result.requests, folder / "requests.parquet", result.summary)
     _write_table(result.steps, folder / "steps.parquet", result.summary)
     write_timeline(result, folder / "timeline.json")
-    for name, text in more_files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    if report is not None:
+        (folder / "report.html").write_text(report, encoding="utf-8")
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:
@@ -89,18 +129,3 @@ def _write_table(columns: Columns, path: Path, summary: Mapping[str, Any]) -> No
     }
     table = pa.table(arrays).replace_schema_metadata({"schema_version": str(summary["schema_version"])})
     parquet.write_table(table, path, compression="zstd")
-
-
-def _move_into_place(partial: Path, folder: Path) -> None:
-    if not folder.exists():
-        partial.rename(folder)
-        return
-    replaced = Path(mkdtemp(prefix=f".{folder.name}-replaced-", dir=folder.parent))
-    folder.rename(replaced / folder.name)
-    try:
-        partial.rename(folder)
-    except OSError:
-        (replaced / folder.name).rename(folder)
-        raise
-    finally:
-        shutil.rmtree(replaced, ignore_errors=True)

@@ -1,6 +1,6 @@
 """From a YAML file, or a mapping, to a checked scenario."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.scenario.policy_choice import complete_policy
 from simcore.scenario.sections import Scenario
+from simcore.scenario.yaml_text import parse_yaml, read_yaml, yaml_problem
 from simcore.validation import explain
 
 
@@ -22,35 +23,39 @@ def engine_names() -> tuple[str, ...]:
 
 def read_scenario(path: Path) -> dict[str, Any]:
     """The document in a YAML file, not yet checked; raises ``FileError`` if there is none."""
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError(path, "no such scenario file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(path, f"cannot be read ({error})") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileError(path, f"not valid YAML: {error.problem}", line) from error
-    except yaml.YAMLError as error:
-        raise FileError(path, f"not valid YAML: {error}") from error
+    document = read_yaml(path)
     if not isinstance(document, dict):
-        raise FileError(path, "expected a mapping with model, cluster and workload")
+        found = "is empty" if document is None else "holds no mapping"
+        raise FileError(path, f"{found}, expected a mapping of model, cluster, workload and so on")
     return document
 
 
-def override(document: Mapping[str, Any], assignment: str) -> dict[str, Any]:
-    """The document with one ``key=value`` applied: the key a dotted path, the value in YAML."""
-    key, equals, text = assignment.partition("=")
-    if not equals or not all(key.split(".")):
-        raise InputError("--set", assignment, "KEY=VALUE, such as workload.arrivals.rate_per_s=12")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise InputError(f"--set {key}", text, "a value in YAML") from None
-    nested: Any = value
-    for part in reversed(key.split(".")):
-        nested = {part: nested}
-    return _merged(document, nested)
+def override(document: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
+    """The document with every ``key=value`` applied in turn: the key a dotted path, the value in YAML.
+
+    The value takes the place of what stood there, whole sections included; everything beside it stays. Raises
+    ``InputError`` for what is no assignment.
+    """
+    changed = _with_named_policies(document)
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        path = key.strip().split(".")
+        if not equals or not all(path):
+            raise InputError("--set", assignment, "KEY=VALUE, such as workload.arrivals.rate_per_s=12")
+        try:
+            value = parse_yaml(text)
+        except yaml.YAMLError as error:
+            raise InputError(f"--set {key}", text, f"a value in YAML ({yaml_problem(error)})") from None
+        changed = _with_named_policies(_replaced(changed, path, value))
+    return changed
+
+
+def _replaced(document: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    first, *rest = path
+    if rest:
+        below = document.get(first)
+        value = _replaced(below if isinstance(below, Mapping) else {}, rest, value)
+    return {**document, first: value}
 
 
 def parse_scenario(document: Mapping[str, Any]) -> Scenario:
@@ -59,8 +64,10 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     Raises ``InputError`` for the first thing that is wrong with it.
     """
     engine = document.get("engine", "vllm-v1")
+    if not isinstance(engine, str):
+        raise InputError("engine", engine, f"one of {', '.join(engine_names())}")
     if engine not in engine_names():
-        raise UnknownNameError("engine", str(engine), engine_names())
+        raise UnknownNameError("engine", engine, engine_names())
     preset = yaml.safe_load((files("simcore.engines") / f"{engine}.yaml").read_text(encoding="utf-8"))
     complete = _merged(preset, _with_named_policies(document))
     try:
@@ -97,10 +104,7 @@ def _with_named_policies(document: Mapping[str, Any]) -> dict[str, Any]:
         for part in path:
             place = place.get(part) if isinstance(place, Mapping) else None
         if isinstance(place, str):
-            nested: dict[str, Any] = {"name": place}
-            for part in reversed(path):
-                nested = {part: nested}
-            expanded = _merged(expanded, nested)
+            expanded = _replaced(expanded, path, {"name": place})
     return expanded
 
 

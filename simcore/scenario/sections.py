@@ -1,18 +1,31 @@
 """The sections of a scenario document, as a user writes them."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
-from simcore.workload.config import WorkloadConfig
+from simcore.workload.config import LongerThanZero, Seconds, WorkloadConfig
+from simcore.workload.lengths import MAX_TOKENS
 
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(gt=0, le=1)]
-NotNegative = Annotated[float, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+Share = Annotated[float, Field(ge=0.001, le=1)]
+Price = Annotated[float, Field(ge=0, le=1e6)]
+# The clock holds 292 years; far shorter times are absurd where they recur with every step, request or kernel.
+StepSeconds = Annotated[float, Field(ge=0, le=3600)]
+KernelSeconds = Annotated[float, Field(ge=0, le=1)]
 Percentile = Literal["p50", "p90", "p95", "p99", "p999"]
-Policy = dict[str, Any]
+Text = Annotated[str, Field(min_length=1)]
+
+
+def _is_policy(section: Any) -> Any:
+    if not isinstance(section, Mapping):
+        raise ValueError("the name of a policy, or a mapping of its name and parameters")
+    return section
+
+
+Policy = Annotated[dict[str, Any], BeforeValidator(_is_policy)]
 _HOST = HostOverhead()
 _ROOFLINE = RooflineEfficiency()
 
@@ -27,11 +40,11 @@ class Cluster(_Section):
     ``price_usd_per_h`` is per accelerator and overrides the one of its profile.
     """
 
-    accelerator: str
-    replicas: Count = 1
+    accelerator: Text
+    replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
     tensor_parallel: Count = 1
     routing: Policy = {"name": "round-robin"}
-    price_usd_per_h: NotNegative | None = None
+    price_usd_per_h: Price | None = None
 
 
 class Precision(_Section):
@@ -50,7 +63,7 @@ class Memory(_Section):
     block_size_tokens: Annotated[int, Field(ge=1, le=256)] = 16
     gpu_memory_utilization: Share = 0.9
     num_gpu_blocks: Count | None = None
-    null_blocks: Annotated[int, Field(ge=0)] = 0
+    null_blocks: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
 class Preemption(_Section):
@@ -72,8 +85,8 @@ class SchedulerSection(_Section):
 class Host(_Section):
     """What the host adds to every step, while the accelerator waits."""
 
-    step_s: NotNegative = _HOST.step_s
-    per_request_s: NotNegative = _HOST.per_request_s
+    step_s: StepSeconds = _HOST.step_s
+    per_request_s: KernelSeconds = _HOST.per_request_s
 
 
 class Efficiency(_Section):
@@ -83,9 +96,9 @@ class Efficiency(_Section):
     matmul_memory: Share = _ROOFLINE.matmul_memory
     attention_compute: Share = _ROOFLINE.attention_compute
     attention_memory: Share = _ROOFLINE.attention_memory
-    kernel_floor_s: NotNegative = _ROOFLINE.kernel_floor_s
+    kernel_floor_s: KernelSeconds = _ROOFLINE.kernel_floor_s
     interconnect: Share = _ROOFLINE.interconnect
-    collective_floor_s: NotNegative = _ROOFLINE.collective_floor_s
+    collective_floor_s: KernelSeconds = _ROOFLINE.collective_floor_s
 
 
 class Objectives(_Section):
@@ -95,22 +108,24 @@ class Objectives(_Section):
     limit is at least its percentile.
     """
 
-    ttft_s: dict[Percentile, Positive] = {}
-    tpot_s: dict[Percentile, Positive] = {}
-    e2e_s: dict[Percentile, Positive] = {}
+    ttft_s: dict[Percentile, LongerThanZero] = {}
+    tpot_s: dict[Percentile, LongerThanZero] = {}
+    e2e_s: dict[Percentile, LongerThanZero] = {}
 
 
 class Measurement(_Section):
     """Which requests are measured: those that arrive after ``warmup_s``; the run is cut off at ``end_s``, if given."""
 
-    warmup_s: NotNegative = 0.0
-    end_s: Positive | None = None
+    warmup_s: Seconds = 0.0
+    end_s: LongerThanZero | None = None
 
-    @model_validator(mode="after")
-    def _time_is_left(self) -> "Measurement":
-        if self.end_s is not None and self.warmup_s >= self.end_s:
-            raise ValueError("a warm-up that ends before the run does")
-        return self
+    @field_validator("end_s")
+    @classmethod
+    def _after_warmup(cls, end_s: float | None, info: ValidationInfo) -> float | None:
+        warmup_s = info.data.get("warmup_s", 0.0)
+        if end_s is not None and end_s <= warmup_s:
+            raise ValueError(f"more than the warmup_s of {warmup_s:g}")
+        return end_s
 
 
 class Scenario(_Section):
@@ -119,7 +134,7 @@ class Scenario(_Section):
     ``max_context_tokens`` bounds prompt and output together, by default the model's own limit.
     """
 
-    model: str
+    model: Text
     cluster: Cluster
     workload: WorkloadConfig
     engine: str = "vllm-v1"

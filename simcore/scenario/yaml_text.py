@@ -1,4 +1,4 @@
-"""YAML as a scenario is written in it: stricter than PyYAML where that is lenient, and with 1e3 as a number."""
+"""YAML as scenarios are written in it: stricter than PyYAML where that is lenient, and with 1e3 as a number."""
 
 import re
 from collections.abc import Hashable
@@ -6,57 +6,59 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import ConstructorError
+from yaml.reader import ReaderError
 
 from simcore.errors import FileError
 
-_EXPONENT_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+")
+_FLOAT = "tag:yaml.org,2002:float"
+_MERGE = "tag:yaml.org,2002:merge"
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_EXPONENT_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$")
 _LARGEST_WHOLE = 2**63
-_MERGE_TAG = "tag:yaml.org,2002:merge"
+_LONGEST_VALUE = 40
+"""Characters of a value that an error shows."""
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, which keeps the last of two equal keys in silence and takes 1e3 for text.
+    """PyYAML's safe loader keeps the last of two equal keys without a word and takes 1e3 for text.
 
-    Here equal keys are an error, 1e3 is a number (whole, so that it can be a count too), a date is plain text, and a
-    value that cannot be built is an error with a place.
+    Here equal keys are an error, 1e3 is a number (whole, so that it can be a count), a date is plain text, and a value
+    that cannot be built is an error with a place.
     """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # the name and kind that PyYAML looks for
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         lines: dict[Hashable, int] = {}
         for key_node, _ in node.value:
-            if key_node.tag == _MERGE_TAG:
+            key: Any = self.construct_object(key_node, deep=True) if key_node.tag != _MERGE else None
+            if key is None or not isinstance(key, Hashable):
                 continue
-            key: Any = self.construct_object(key_node, deep=True)
-            if not isinstance(key, Hashable):
-                continue  # which the parent class refuses
-            line = key_node.start_mark.line + 1
             if key in lines:
                 problem = f"the key {key!r} stands twice, here and in line {lines[key]}"
-                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
-            lines[key] = line
+                raise ConstructorError(None, None, problem, key_node.start_mark)
+            lines[key] = key_node.start_mark.line + 1
         return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+            return super().construct_object(node, deep)
         except (ValueError, TypeError) as error:
-            problem = f"{str(node.value)[:40]!r} is not what it is marked as, or beyond all bounds"
-            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
+            problem = f"the value {str(node.value)[:_LONGEST_VALUE]!r} cannot be read"
+            raise ConstructorError(None, None, problem, node.start_mark) from error
 
-    def construct_exponent_number(self, node: yaml.ScalarNode) -> int | float:
-        number = float(node.value)
-        return int(number) if number.is_integer() and abs(number) < _LARGEST_WHOLE else number
+    def construct_float(self, node: yaml.ScalarNode) -> int | float:
+        number = self.construct_yaml_float(node)
+        whole = "e" in node.value.lower() and number.is_integer() and abs(number) < _LARGEST_WHOLE
+        return int(number) if whole else number
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-for _first in "-+.0123456789":
-    _Loader.yaml_implicit_resolvers.setdefault(_first, []).insert(
-        0, ("!exponent-number", re.compile(_EXPONENT_NUMBER.pattern + "$"))
-    )
-_Loader.add_constructor("!exponent-number", _Loader.construct_exponent_number)
+_Loader.add_implicit_resolver(_FLOAT, _EXPONENT_NUMBER, list("-+.0123456789"))
+_Loader.add_constructor(_FLOAT, _Loader.construct_float)
 
 
 def parse_yaml(text: str) -> Any:
@@ -79,18 +81,19 @@ def read_yaml(path: Path) -> Any:
         raise FileError(path, f"cannot be read ({error.strerror})") from error
     except UnicodeDecodeError:
         raise FileError(path, "is not UTF-8 text, expected a YAML file") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileError(path, f"not valid YAML: {told(error)}", line) from error
     except yaml.YAMLError as error:
-        raise FileError(path, f"not valid YAML: {told(error)}") from error
+        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        line = mark.line + 1 if mark else None
+        raise FileError(path, f"not valid YAML: {yaml_problem(error)}", line) from error
 
 
-def told(error: yaml.YAMLError) -> str:
-    """What is wrong, in one line."""
-    if isinstance(error, yaml.reader.ReaderError):
+def yaml_problem(error: yaml.YAMLError) -> str:
+    """What is wrong, in one line and without the place."""
+    if isinstance(error, ReaderError):
         return "it holds characters that no text has"
-    if isinstance(error, yaml.MarkedYAMLError):
-        doing = f" {error.context}" if error.context and error.context.startswith("while") else ""
-        return f"{error.problem}{doing}"
-    return str(error)
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return str(error)
+    problem, context = error.problem or "", error.context or ""
+    if "'\\t'" in problem:
+        return "a tab stands where only spaces may"
+    return f"{problem} {context}".strip() if context.startswith("while") else f"{context} {problem}".strip()

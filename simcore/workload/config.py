@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
+from simcore.errors import nearest_name
 from simcore.workload.lengths import MAX_TOKENS
 
 Text = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 RatePerS = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, le=9e9)]
@@ -218,6 +219,13 @@ class TraceWorkload(_Section):
     sort: bool = False
     skip_failed: bool = False
 
+    @field_validator("window_s", mode="before")
+    @classmethod
+    def _window_has_two_ends(cls, window_s: Any) -> Any:
+        if window_s is not None and not (isinstance(window_s, list | tuple) and len(window_s) == 2):
+            raise ValueError("two times in seconds, [start, end]")
+        return window_s
+
     @field_validator("window_s")
     @classmethod
     def _window_holds_time(cls, window_s: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -234,11 +242,11 @@ def _kind(section: Any) -> str | None:
         return "synthetic"
     if not isinstance(section, Mapping):
         return None
-    fits = {
-        kind: len(model.model_fields.keys() & section.keys())
-        for kind, model in (("synthetic", SyntheticWorkload), ("trace", TraceWorkload))
-    }
-    return "trace" if "trace" in section or fits["trace"] > fits["synthetic"] else "synthetic"
+    if "trace" in section:
+        return "trace"
+    synthetic, recorded = SyntheticWorkload.model_fields.keys(), TraceWorkload.model_fields.keys()
+    meant = {nearest_name(str(key), synthetic | recorded) for key in section}
+    return "trace" if len(meant & recorded) > len(meant & synthetic) else "synthetic"
 
 
 WorkloadConfig = Annotated[

@@ -69,7 +69,8 @@ def replay(
         raise InputError("workload.window_s", window_s, expected)
     arrival_ns = trace.arrival_ns[first:last] - start_ns
     if rate_scale != 1.0:
-        scaled = np.rint(arrival_ns / rate_scale)
+        with np.errstate(over="ignore"):  # infinitely late is too late
+            scaled = np.rint(arrival_ns / rate_scale)
         if scaled[-1] > _LATEST_NS:
             raise InputError("workload.rate_scale", rate_scale, "a scale at which all arrive within 291 years")
         arrival_ns = scaled.astype(np.int64)

@@ -45,7 +45,8 @@ class SyntheticOpenLoop:
             # Adding the carry to the first gap keeps the order of additions, so batches do not change the sums.
             gaps[0] += work
             cumulative = np.cumsum(gaps)
-            nanoseconds = np.rint(self.arrivals.seconds_at(cumulative) * 1e9)
+            with np.errstate(over="ignore"):  # infinitely late is too late, and refused below
+                nanoseconds = np.rint(self.arrivals.seconds_at(cumulative) * 1e9)
             if self.requests is not None and nanoseconds[-1] > _LAST_NS:
                 raise InputError("workload.requests", self.requests, "so few that all arrive within 291 years")
             arrival_ns = np.minimum(nanoseconds, _LAST_NS).astype(np.int64)

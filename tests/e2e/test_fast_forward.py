@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(scenario=random_scenarios())
 def test_random_scenarios(scenario, folder):
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
@@ -50,6 +50,10 @@ def test_random_scenarios(scenario, folder):
         "windows crossed all the time": {
             "model": "gemma-3-27b",
             "workload": synthetic({"name": "poisson", "rate_per_s": 3.0}, (900, 1100), (10, 300), requests=150),
+        },
+        "windows that are full": {
+            "model": "mistral-7b",
+            "workload": synthetic({"name": "poisson", "rate_per_s": 1.0}, (3900, 4500), (10, 300), requests=100),
         },
         "clients that wait": {
             "workload": synthetic({"name": "closed-loop", "concurrency": 64}, (100, 1900), (10, 390), requests=1000),

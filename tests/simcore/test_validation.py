@@ -79,12 +79,14 @@ def sentence(document: Any, model: type[BaseModel] = Scenario, prefix: str = "")
         ({"replicas": 0}, "replicas is 0, expected a whole number of at least 1."),
         ({"replicas": "two"}, "replicas is 'two', expected a whole number of at least 1."),
         ({"replicas": 1.5}, "replicas is 1.5, expected a whole number of at least 1."),
-        ({"replicas": True}, "replicas is True, expected a whole number of at least 1."),
+        ({"replicas": True}, "replicas is true, expected a whole number of at least 1."),
         ({"rate": -0.5}, "rate is -0.5, expected a number greater than 0."),
         ({"rate": float("nan")}, "rate is nan, expected a finite number."),
-        ({"rate": [1]}, "rate is a list, expected a number greater than 0."),
+        ({"rate": [1]}, "rate is [1], expected a number greater than 0."),
+        ({"rate": ["x"] * 50}, "rate is a list, expected a number greater than 0."),
+        ({"rate": None}, "rate is empty, expected a number greater than 0."),
         ({"kind": "cod"}, "kind is 'cod', expected one of code, conv. Did you mean 'code'?"),
-        ({"kind": 3}, "kind is 3, expected 'conv' or 'code'."),
+        ({"kind": 3}, "kind is 3, expected one of code, conv."),
         ({"mode": "swop"}, "mode is 'swop', expected one of recompute, swap. Did you mean 'swap'?"),
         ({"page": 12}, "page is 12, expected a power of two."),
         ({"title": "A"}, "title is 'A', expected String to match pattern '^[a-z]*$'."),
@@ -94,7 +96,7 @@ def sentence(document: Any, model: type[BaseModel] = Scenario, prefix: str = "")
         ),
         ({"window": 8}, "window is 8, expected a mapping of tokens."),
         ({"stages": {}}, "stages is a mapping, expected a list."),
-        ({"peak": 3}, "peak is 3, expected a mapping."),
+        ({"peak": 3}, "peak is 3, expected a mapping of fp16, bf16."),
         ({"peak": {"bf16": 0.0}}, "peak.bf16 is 0.0, expected a number greater than 0."),
     ],
 )
@@ -172,7 +174,7 @@ def test_plain_unions_report_the_deepest_problem(length: Any, expected: str) -> 
 
 def test_prefix_stands_in_front_as_it_is() -> None:
     assert sentence({"replicas": 0}, prefix="a.yaml: x.").startswith("a.yaml: x.replicas is 0")
-    assert sentence([1], prefix="a.yaml: ").startswith("a.yaml: the input is a list, expected a mapping of replicas")
+    assert sentence([1], prefix="a.yaml: ").startswith("a.yaml: the input is [1], expected a mapping of replicas")
 
 
 def test_names_raise_the_unknown_name_error() -> None:

@@ -58,7 +58,10 @@ def find_layout(path: Path, format: str = "auto", columns: Columns | None = None
     else:
         kind, columns = FORMATS[format].kind, FORMATS[format].columns
     found = _COLUMN_NAMES[kind](path)
-    for name in (columns.prompt_tokens, columns.output_tokens):
+    needed = [columns.prompt_tokens, columns.output_tokens]
+    if format == kind and columns.arrival != Columns().arrival:
+        needed.append(columns.arrival)  # named by the user, so not a file of lengths alone
+    for name in needed:
         if name not in found:
             nearest = nearest_name(name, found)
             hint = f" (did you mean {nearest!r}?)" if nearest else ""

@@ -186,7 +186,7 @@ def test_layers_are_grouped_by_kind_and_none_is_lost(types):
         ),
         ({**LLAMA, "vocab_size": -1}, "vocab_size is -1, expected a whole number greater than 0."),
         ({**LLAMA, "vocab_size": 1.5}, "vocab_size is 1.5, expected a whole number greater than 0."),
-        ({**LLAMA, "hidden_size": True}, "hidden_size is True, expected a whole number greater than 0."),
+        ({**LLAMA, "hidden_size": True}, "hidden_size is true, expected a whole number greater than 0."),
         (
             {**LLAMA, "num_hidden_layers": 10**12},
             "num_hidden_layers is 1000000000000, expected a whole number greater than 0 and of at most 10000.",
@@ -197,7 +197,7 @@ def test_layers_are_grouped_by_kind_and_none_is_lost(types):
         ),
         (
             {**LLAMA, "num_attention_heads": 24},
-            "head_dim is None, expected a whole number, since hidden_size (4096) is no multiple of "
+            "head_dim is empty, expected a whole number, since hidden_size (4096) is no multiple of "
             "num_attention_heads (24).",
         ),
         (
@@ -206,7 +206,7 @@ def test_layers_are_grouped_by_kind_and_none_is_lost(types):
         ),
         (
             {**GEMMA3, "text_config": {**GEMMA3["text_config"], "layer_types": ["full_attention"]}},
-            "text_config.layer_types is a list, expected one entry for each of the 62 layers, not 1.",
+            "text_config.layer_types is ['full_attention'], expected one entry for each of the 62 layers, not 1.",
         ),
         (
             {**DEEPSEEK_V3, "quantization_config": {"quant_method": "awq"}},

@@ -142,7 +142,7 @@ def test_negative_seed():
 SYNTHETIC = {"requests": 5, "arrivals": POISSON, **LENGTHS}
 REJECTED = [
     ({**SYNTHETIC, "requests": 0}, "workload.requests is 0, expected a whole number of at least 1"),
-    ({**SYNTHETIC, "requests": True}, "workload.requests is True"),
+    ({**SYNTHETIC, "requests": True}, "workload.requests is true"),
     ({**SYNTHETIC, "requests": 2.5}, "workload.requests is 2.5"),
     ({**SYNTHETIC, "duration_s": 5.0}, "exactly one of requests and duration_s"),
     ({**LENGTHS, "arrivals": POISSON}, "exactly one of requests and duration_s"),
@@ -150,7 +150,7 @@ REJECTED = [
     ({**SYNTHETIC, "arrivals": {"name": "poisson", "rate_per_s": 0}}, "workload.arrivals.rate_per_s is 0"),
     ({**SYNTHETIC, "arrivals": {"name": "poisson", "rate_per_s": float("nan")}}, "rate_per_s is nan"),
     ({**SYNTHETIC, "arrivals": {"name": "poisson", "rate_per_s": float("inf")}}, "rate_per_s is inf"),
-    ({**SYNTHETIC, "arrivals": {"name": "poisson", "rate_per_s": True}}, "rate_per_s is True"),
+    ({**SYNTHETIC, "arrivals": {"name": "poisson", "rate_per_s": True}}, "rate_per_s is true"),
     ({**SYNTHETIC, "arrivals": {"name": "poisson", "rate": 1.0}}, "Did you mean 'rate_per_s'"),
     ({**SYNTHETIC, "prompt_tokens": {"name": "fixed", "tokens": -3}}, "workload.prompt_tokens.tokens is -3"),
     ({**SYNTHETIC, "prompt_tokens": {"name": "uniform", "low": 9, "high": 3}}, "low no greater than high"),

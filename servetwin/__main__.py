@@ -1,0 +1,5 @@
+"""``python -m servetwin``."""
+
+from servetwin.cli import main
+
+main()

@@ -1,0 +1,41 @@
+"""Paths in a scenario: meant from the scenario's folder, kept so that they hold from anywhere."""
+
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from simcore.hardware import accelerator_names
+from simcore.models import preset_names
+from simcore.scenario.sections import Scenario
+from simcore.workload.config import EmpiricalLengths, SyntheticWorkload, TraceWorkload
+
+
+def with_absolute_paths(scenario: Scenario, base_dir: Path) -> Scenario:
+    """The scenario with every file that it names made absolute; ``base_dir`` is where relative ones start.
+
+    A model or accelerator known by name stays a name, even where a file is called the same. So does a text that could
+    be either and is no file: whoever loads it can then say which name is nearest.
+    """
+    accelerator = _file_or_name(scenario.cluster.accelerator, accelerator_names(), base_dir)
+    return scenario.model_copy(
+        update={
+            "model": _file_or_name(scenario.model, preset_names(), base_dir),
+            "cluster": scenario.cluster.model_copy(update={"accelerator": accelerator}),
+            "workload": _workload(scenario.workload, base_dir),
+        }
+    )
+
+
+def _file_or_name(text: str, names: tuple[str, ...], base_dir: Path) -> str:
+    beside = base_dir.absolute() / text
+    return str(beside) if text not in names and beside.exists() else text
+
+
+def _workload(section: BaseModel, base_dir: Path) -> BaseModel:
+    match section:
+        case TraceWorkload():
+            return section.model_copy(update={"trace": str(base_dir.absolute() / section.trace)})
+        case SyntheticWorkload(lengths=EmpiricalLengths() as lengths):
+            file = str(base_dir.absolute() / lengths.file)
+            return section.model_copy(update={"lengths": lengths.model_copy(update={"file": file})})
+    return section

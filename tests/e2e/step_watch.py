@@ -1,0 +1,140 @@
+"""Looks over a replica's shoulder, step by step, and works out the slow way what its books should say."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from unittest.mock import patch
+
+from policies.batching import StepLimits
+from simcore.cost.roofline import attended_pairs
+from simcore.cost.step_cost import StepCost
+from simcore.metrics.token_gaps import StepDurations
+from simcore.replica import Replica
+from simcore.request import Request
+from simcore.scheduling.plan import BatchPlan
+from simcore.scheduling.scheduler import Scheduler
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass
+class StepWatch:
+    """What was seen of a run that takes its steps one by one.
+
+    ``token_times_ns`` holds the time of every token by request number, ``steps`` the start, the end and the requests in
+    the system at the end of every step, by replica, and ``chunk_tokens`` the tokens that each request had prefilled.
+    """
+
+    token_times_ns: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    steps: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
+    chunk_tokens: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    stalled_steps: int = 0
+    limits: dict[int, tuple[StepLimits, bool]] = field(default_factory=dict)
+
+    def see(self, replica: Replica, plan: BatchPlan, start_ns: int, durations_ns: StepDurations) -> None:
+        """Check a step that is about to be committed."""
+        scheduler = replica.scheduler
+        assert len(durations_ns) == 1
+        duration_ns = int(durations_ns[0])
+        left_out = {request.number for request in plan.stalled}
+        decoding = [
+            scheduler.pool.context_of(request.origin)
+            for request in scheduler.running.values()
+            if request.pool is not None and request.number not in left_out
+        ]
+        assert len(decoding) == plan.decoding
+        _keeps_limits(replica.scheduler, plan, *self.limits[id(scheduler)])
+        expected_ns = _price_ns(replica._cost, plan, decoding)
+        assert abs(duration_ns - expected_ns) <= 1, "the step's price is not that of its requests taken one by one"
+        in_system = scheduler.running_requests + scheduler.waiting_requests
+        self.steps[replica.index].append((start_ns, start_ns + duration_ns, in_system))
+        self.stalled_steps += bool(plan.stalled)
+        for request, tokens, _ in plan.chunks:
+            self.chunk_tokens[request.number] += tokens
+
+    def note_tokens(self, before: dict[int, tuple[Request, int]], now_ns: int) -> None:
+        """Take note of the tokens that the step yielded."""
+        for number, (request, generated) in before.items():
+            gained = request.generated_tokens - generated
+            assert gained in (0, 1)
+            if gained:
+                self.token_times_ns[number].append(now_ns)
+
+    def gaps_s(self, since_s: float) -> list[float]:
+        """All gaps between successive tokens of a request that end after ``since_s``."""
+        return [
+            (later - earlier) / NS_PER_S
+            for times in self.token_times_ns.values()
+            for earlier, later in pairwise(times)
+            if later > since_s * NS_PER_S
+        ]
+
+
+@contextmanager
+def watching() -> Iterator[StepWatch]:
+    """Watch all runs, of one replica or more, that happen meanwhile."""
+    watch = StepWatch()
+    decide, commit = Scheduler.plan, Replica._end
+
+    def plan_and_watch(self: Scheduler, now_ns: int) -> BatchPlan:
+        alone = self.running_requests + self.waiting_requests == 1
+        watch.limits[id(self)] = self.batching.limits(self, now_ns / NS_PER_S), alone
+        return decide(self, now_ns)
+
+    def commit_and_watch(
+        self: Replica, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int
+    ) -> None:
+        watch.see(self, plan, start_ns, durations_ns)
+        before = {number: (request, request.generated_tokens) for number, request in self.open_requests.items()}
+        commit(self, plan, start_ns, durations_ns, now_ns)
+        watch.note_tokens(before, now_ns)
+
+    with patch.object(Scheduler, "plan", plan_and_watch), patch.object(Replica, "_end", commit_and_watch):
+        yield watch
+
+
+def _keeps_limits(scheduler: Scheduler, plan: BatchPlan, limits: StepLimits, alone: bool) -> None:
+    tokens = plan.decoding + plan.prefill_tokens
+    assert 1 <= tokens <= limits.max_batched_tokens
+    assert scheduler.running_requests <= limits.max_running_requests
+    assert sum(chunk.tokens for chunk in plan.chunks) == plan.prefill_tokens
+    assert not (plan.preempted and plan.admitted), "a step that preempts admits nobody"
+    assert not plan.stalled or tokens == limits.max_batched_tokens, "decodes stall only when the budget is spent"
+    for request, chunk_tokens, computed_tokens in plan.chunks:
+        assert 1 <= chunk_tokens <= request.tokens_to_compute
+        assert computed_tokens == request.computed_tokens
+        assert alone or chunk_tokens <= limits.max_chunk_tokens
+
+
+def _price_ns(cost: StepCost, plan: BatchPlan, decoding: list[int]) -> int:
+    """The price of a step from each of its requests; ``decoding`` are the context tokens of those that decode."""
+    tokens = len(decoding) + sum(chunk.tokens for chunk in plan.chunks)
+    sampled = len(decoding) + sum(chunk.tokens == chunk.request.tokens_to_compute for chunk in plan.chunks)
+    total = cost.linear_ns(tokens) + cost.head_ns(sampled) + cost.host_ns(len(decoding) + len(plan.chunks))
+    roofline = cost._roofline
+    for work in cost.attention:
+        seconds = 0.0
+        for _, chunk_tokens, computed_tokens in plan.chunks:
+            pairs = attended_pairs(computed_tokens, chunk_tokens, work.window_tokens)
+            context = computed_tokens + chunk_tokens
+            if work.window_tokens is not None:
+                context = min(context, work.window_tokens + chunk_tokens)
+            moved = context * work.kv_bytes_per_token + chunk_tokens * work.query_bytes_per_token
+            seconds += max(
+                roofline.attention_compute_s(pairs * work.flops_per_pair),
+                roofline.attention_memory_s(moved),
+                roofline.efficiency.kernel_floor_s,
+            )
+        if decoding:
+            window = work.window_tokens or max(decoding) + 1
+            context = sum(min(held + 1, window) for held in decoding)
+            moved = context * work.kv_bytes_per_token + len(decoding) * work.query_bytes_per_token
+            seconds += max(
+                roofline.attention_compute_s(context * work.decode_flops_per_pair),
+                roofline.attention_memory_s(moved),
+                roofline.efficiency.kernel_floor_s,
+            )
+        total += work.count * seconds * NS_PER_S
+    return round(total)

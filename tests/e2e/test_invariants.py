@@ -1,0 +1,186 @@
+"""What must hold on every run, whatever the scenario."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from simcore.metrics.definitions import PERCENTILES
+from simcore.workload import ClosedLoop
+from tests.e2e.scenarios import (
+    ALL_WINDOWS,
+    SOME_WINDOWS,
+    differences,
+    merged,
+    prepare,
+    random_scenarios,
+    run,
+    synthetic,
+    write_models,
+)
+from tests.e2e.step_watch import NS_PER_S, watching
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("invariants")
+    write_models(folder)
+    return folder
+
+
+def true_lengths(scenario, folder):
+    """Prompt and output tokens of all requests of a scenario, read from its workload."""
+    if "rows" in scenario["workload"]:
+        _, prompts, outputs = zip(*scenario["workload"]["rows"], strict=True)
+        return np.array(prompts), np.array(outputs)
+    workload = prepare(scenario, folder).workload
+    batches = [workload.requests] if isinstance(workload, ClosedLoop) else list(workload.batches())
+    return tuple(np.concatenate([getattr(b, name) for b in batches]) for name in ("prompt_tokens", "output_tokens"))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(scenario=random_scenarios())
+def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
+    result = run(scenario, folder, check=True)
+    summary, requests, steps = result.summary, result.requests, result.steps
+    counts = summary["counts"]
+    prompts, outputs = true_lengths(scenario, folder)
+    finished, rejected, unfinished = (requests["state"] == s for s in ("finished", "rejected", "unfinished"))
+
+    # Every request once, in order of arrival, and none lost.
+    arrived = counts["arrived"]
+    assert requests["request_id"].tolist() == list(range(arrived))
+    assert (np.diff(requests["arrival_s"]) >= 0).all()
+    assert arrived == counts["finished"] + counts["rejected"] + counts["unfinished"]
+    if "end_s" not in scenario["measurement"]:
+        assert (arrived, counts["unfinished"]) == (len(prompts), 0)
+
+    # Each gets its own length: all of it, none of it, or less.
+    assert (requests["prompt_tokens"] == prompts[:arrived]).all()
+    assert (requests["output_tokens"][finished] == outputs[:arrived][finished]).all()
+    assert (requests["output_tokens"][rejected] == 0).all()
+    assert (requests["output_tokens"][unfinished] < outputs[:arrived][unfinished]).all()
+    memory_tokens = (scenario["memory"]["num_gpu_blocks"] - 1) * scenario["memory"]["block_size_tokens"]
+    assert (rejected == (prompts + outputs - 1 > memory_tokens)[:arrived]).all()
+
+    # Cause before effect.
+    for earlier, later in zip(
+        ("arrival_s", "first_scheduled_s", "first_token_s"),
+        ("first_scheduled_s", "first_token_s", "end_s"),
+        strict=True,
+    ):
+        assert (requests[earlier][finished] <= requests[later][finished]).all()
+        assert not (requests[earlier][unfinished] > requests[later][unfinished]).any()
+    assert (requests["first_scheduled_s"][finished] < requests["first_token_s"][finished]).all()
+    assert np.isnan(requests["first_token_s"][requests["output_tokens"] == 0]).all()
+    assert not np.isnan(requests["first_token_s"][requests["output_tokens"] > 0]).any()
+    assert (np.isnan(requests["tpot_s"]) == (~finished | (requests["output_tokens"] < 2))).all()
+
+    # One step at a time on each replica, and never more memory than there is.
+    for replica in range(scenario["cluster"]["replicas"]):
+        own = steps["replica"] == replica
+        assert (steps["end_s"][own] >= steps["start_s"][own]).all()
+        assert (steps["start_s"][own][1:] >= steps["end_s"][own][:-1]).all()
+    assert summary["kv"]["peak_used_blocks"] <= summary["kv"]["blocks_per_replica"]
+    assert (steps["used_blocks"] <= summary["kv"]["peak_used_blocks"]).all()
+    busy_s = (steps["end_s"] - steps["start_s"]).sum()
+    assert busy_s <= summary["run"]["simulated_s"] * scenario["cluster"]["replicas"] * (1 + 1e-12)
+    assert summary["preemptions"]["total"] == requests["preemptions"].sum()
+    assert summary["preemptions"]["requests"] == (requests["preemptions"] > 0).sum()
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(scenario=random_scenarios())
+def test_every_token_is_accounted_for(scenario, folder):
+    """The books of a run against a record of every token and step, which is kept apart from them."""
+    with watching() as watch:
+        result = run(scenario, folder, fast_forward=False, check=True)
+    summary, requests, steps = result.summary, result.requests, result.steps
+    times = [watch.token_times_ns[number] for number in requests["request_id"].tolist()]
+
+    assert requests["output_tokens"].tolist() == [len(tokens) for tokens in times]
+    first_s = [tokens[0] / NS_PER_S if tokens else np.nan for tokens in times]
+    assert np.array_equal(requests["first_token_s"], first_s, equal_nan=True)
+    finished = np.flatnonzero(requests["state"] == "finished")
+    assert [times[index][-1] / NS_PER_S for index in finished] == requests["end_s"][finished].tolist()
+
+    # Each token after a request's first ends a gap; the gaps' percentiles are those of the gaps one by one.
+    gaps_s, itl = watch.gaps_s(scenario["measurement"].get("warmup_s", 0.0)), summary["metrics"]["itl_s"]
+    assert itl["count"] == len(gaps_s)
+    if gaps_s:
+        assert [itl["min"], itl["max"]] == [min(gaps_s), max(gaps_s)]
+        expected = [np.mean(gaps_s), *np.percentile(gaps_s, list(PERCENTILES.values()))]
+        assert [itl[name] for name in ("mean", *PERCENTILES)] == pytest.approx(expected, rel=1e-9)
+    else:
+        assert itl["mean"] is itl["p50"] is itl["p999"] is None
+
+    # Each token takes a step of its own or ends a prefill; a prefill is computed again after a preemption only.
+    completed_steps = steps["steps"] > 0
+    assert steps["prefill_tokens"][completed_steps].sum() == sum(watch.chunk_tokens.values())
+    for index in finished:
+        number, prompt = requests["request_id"][index], requests["prompt_tokens"][index]
+        computed = watch.chunk_tokens[int(number)]
+        assert computed == prompt if requests["preemptions"][index] == 0 else computed > prompt
+    taken = sum(map(len, watch.steps.values()))
+    assert (steps["steps"].sum(), summary["utilisation"]["steps"]) == (taken, taken)
+
+    # Little's law, to the nanosecond: requests in the system, added up over time, are times in the system, added up.
+    if "end_s" not in scenario["measurement"]:
+        assert requests_in_system_ns(watch, requests) == time_in_system_ns(requests)
+
+
+def time_in_system_ns(requests):
+    """Nanoseconds that all requests spent in the system."""
+    arrival_ns, end_ns = (np.rint(requests[name] * NS_PER_S).astype(np.int64) for name in ("arrival_s", "end_s"))
+    return int((end_ns - arrival_ns).sum())
+
+
+def requests_in_system_ns(watch, requests):
+    """The integral over all steps of the number of requests that the schedulers held."""
+    total = 0
+    for replica, steps in watch.steps.items():
+        arrivals_ns = np.rint(requests["arrival_s"][requests["replica"] == replica] * NS_PER_S).astype(np.int64)
+        for start_ns, end_ns, in_system in steps:
+            # Counted at the end, those that came during the step included; take off the time before they came.
+            came = arrivals_ns[(arrivals_ns > start_ns) & (arrivals_ns < end_ns)]
+            total += in_system * (end_ns - start_ns) - int((came - start_ns).sum())
+    return total
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(scenario=random_scenarios())
+def test_the_same_seed_gives_the_same_bits(scenario, folder):
+    assert differences(run(scenario, folder), run(scenario, folder)) == []
+
+
+def test_another_seed_gives_another_run(folder):
+    scenario = {
+        "model": "smollm2-135m",
+        "cluster": {"accelerator": "h100-sxm"},
+        "workload": synthetic({"name": "poisson", "rate_per_s": 50.0}, (1, 100), (1, 100), requests=50),
+    }
+    assert differences(run(scenario, folder), run(merged(scenario, {"seed": 1}), folder))
+
+
+def test_random_scenarios_reach_what_they_are_for(folder):
+    """Preemptions, stalled decodes, rejections, cut-offs and window crossings all happen among the examples."""
+    seen = set()
+
+    @settings(max_examples=150, deadline=None, derandomize=True, database=None)
+    @given(scenario=random_scenarios())
+    def look(scenario):
+        with watching() as watch:
+            result = run(scenario, folder, fast_forward=False)
+        counts = result.summary["counts"]
+        seen.update(state for state in ("rejected", "unfinished") if counts[state])
+        if result.summary["preemptions"]["total"]:
+            seen.add("preempted")
+        if watch.stalled_steps:
+            seen.add("stalled")
+        if (result.requests["preemptions"] > 1).any():
+            seen.add("preempted twice")
+        if scenario["model"] in (SOME_WINDOWS, ALL_WINDOWS) and counts["finished"]:
+            seen.add(scenario["model"])
+
+    look()
+    expected = {"rejected", "unfinished", "preempted", "preempted twice", "stalled", SOME_WINDOWS, ALL_WINDOWS}
+    assert seen == expected

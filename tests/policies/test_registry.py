@@ -1,0 +1,75 @@
+import pytest
+
+from policies import registry
+from policies.batching.chunked_prefill import ChunkedPrefill
+from policies.ordering import Ordering
+from policies.ordering.fcfs import FirstComeFirstServed
+from policies.registry import BUILT_IN, UnknownPolicyError, policy_class, policy_names
+
+
+class LastComeFirstServed(Ordering):
+    def key(self, request, now_s):
+        return (-request.arrival_s,)
+
+
+class FakeEntryPoint:
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+
+@pytest.fixture
+def third_party(monkeypatch):
+    """What an installed package with entry points would add."""
+    points = [
+        FakeEntryPoint("ordering.lcfs", f"{__name__}:LastComeFirstServed"),
+        FakeEntryPoint("ordering.fcfs", f"{__name__}:LastComeFirstServed"),
+        FakeEntryPoint("batching.lcfs-batching", "nowhere:Nothing"),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "servetwin.policies" else [])
+    registry._third_party.cache_clear()
+    yield
+    registry._third_party.cache_clear()
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BUILT_IN.items() for name in names])
+def test_every_built_in_can_be_made_from_its_name(kind, name):
+    assert type(policy_class(kind, name)()) is policy_class(kind, name)
+
+
+def test_names_are_those_of_the_kind():
+    assert policy_names("ordering") == ("fcfs",)
+    assert policy_class("ordering", "fcfs") is FirstComeFirstServed
+    assert policy_class("batching", "chunked-prefill") is ChunkedPrefill
+
+
+@pytest.mark.usefixtures("third_party")
+def test_a_third_party_adds_a_policy_and_replaces_none():
+    assert policy_names("ordering") == ("fcfs", "lcfs")
+    assert policy_class("ordering", "lcfs") is LastComeFirstServed
+    assert policy_class("ordering", "fcfs") is FirstComeFirstServed
+    assert policy_names("batching") == ("chunked-prefill", "lcfs-batching")
+    assert policy_names("routing") == ("round-robin",)
+
+
+@pytest.mark.usefixtures("third_party")
+def test_a_third_partys_policy_decides(tmp_path):
+    """One slot, three requests that arrive together behind a first: the last of them is served next."""
+    from simcore.simulation import Simulation
+
+    (tmp_path / "trace.csv").write_text(
+        "arrival_s,prompt_tokens,output_tokens\n0,10,50\n0.001,10,2\n0.002,10,2\n0.003,10,2\n"
+    )
+    scenario = {
+        "model": "smollm2-135m",
+        "cluster": {"accelerator": "h100-sxm"},
+        "scheduler": {"ordering": "lcfs", "batching": {"max_running_requests": 1}},
+        "workload": {"trace": "trace.csv", "format": "csv"},
+    }
+    requests = Simulation.prepare(scenario, tmp_path).run().requests
+    assert requests["first_scheduled_s"].argsort().tolist() == [0, 3, 2, 1]
+
+
+def test_an_unknown_name_tells_the_known_ones():
+    with pytest.raises(UnknownPolicyError, match=r"no ordering policy is called 'sfj'; known: fcfs") as caught:
+        policy_class("ordering", "sfj")
+    assert (caught.value.kind, caught.value.name, caught.value.known) == ("ordering", "sfj", ("fcfs",))

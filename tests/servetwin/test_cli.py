@@ -1,0 +1,204 @@
+"""The command line: what it prints and where, exit codes, and what it leaves behind."""
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import requires, version
+from pathlib import Path
+
+import pytest
+
+from simcore.output.run_folder import RUN_FILES
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_run_prints_the_headline_and_says_where_the_report_is(command, scenario_file, tmp_path):
+    ended = command("run", scenario_file, "--out", tmp_path / "out")
+    assert (ended.code, ended.err) == (0, "")
+    for words in ("20 requests: 20 finished, 0 rejected", "TTFT (s)", "P99.9", "throughput:", "KV cache:", "Warning:"):
+        assert words in ended.out
+    assert f"Report:     {tmp_path / 'out' / 'report.html'}" in ended.out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == set(RUN_FILES)
+
+
+def test_the_folder_is_named_after_the_scenario_unless_stated(command, scenario_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "Run folder: runs/small" in command("run", "small.yaml").out
+    assert (tmp_path / "runs" / "small" / "summary.json").is_file()
+
+
+def test_json_is_the_summary_alone(command, scenario_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ended = command("run", scenario_file, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    summary = json.loads(ended.out)
+    assert set(summary["counts"]) >= {"arrived", "finished", "rejected", "unfinished"}
+    for metric in ("ttft_s", "tpot_s", "itl_s", "e2e_s", "queue_s"):
+        assert set(summary["metrics"][metric]) >= {"mean", "p50", "p90", "p95", "p99", "p999", "ci"}
+    rates = {"requests_per_s", "output_tokens_per_s", "total_tokens_per_s", "goodput_requests_per_s"}
+    assert set(summary["throughput"]) >= rates
+    assert set(summary) >= {"kv", "preemptions", "utilisation"}
+    assert set(summary["run"]) >= {"wall_s", "simulated_s", "requests_per_wall_s", "seed", "versions"}
+    assert list(tmp_path.iterdir()) == [scenario_file]
+
+
+def test_json_with_a_folder_writes_what_it_prints(command, scenario_file, tmp_path):
+    printed = command("run", scenario_file, "--json", "--out", tmp_path / "out").out
+    assert (tmp_path / "out" / "summary.json").read_text() == printed
+
+
+def test_quiet_prints_nothing(command, scenario_file, tmp_path):
+    ended = command("run", scenario_file, "--quiet", "--out", tmp_path / "out")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert (tmp_path / "out" / "summary.json").is_file()
+
+
+def test_set_overrides_and_is_repeatable(command, scenario_file):
+    changes = ("--set", "workload.requests=1e1", "--set", "seed=7", "--set", "slo.ttft_s.p99=2")
+    summary = json.loads(command("run", scenario_file, "--json", *changes).out)
+    assert (summary["counts"]["arrived"], summary["run"]["seed"]) == (10, 7)
+    assert summary["slo"]["ttft_s.p99"]["met"] is True
+
+
+def test_strict_refuses_what_is_not_calibrated_and_writes_nothing(command, scenario_file, tmp_path):
+    ended = command("run", scenario_file, "--strict", "--out", tmp_path / "out")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("servetwin: 100% of simulated time was priced outside calibrated ranges")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_longer_request_is_rejected_with_its_reason(command, scenario_file):
+    ended = command("run", scenario_file, "--json", "--set", "max_context_tokens=60")
+    counts = json.loads(ended.out)["counts"]
+    assert ended.code == 0
+    assert 0 < counts["rejected"] < counts["arrived"]
+    assert counts["rejected_by_reason"] == {"prompt and output exceed the context limit": counts["rejected"]}
+
+
+@pytest.mark.parametrize("cut", ["max_context_tokens=5", "measurement.end_s=1e-9", "memory.num_gpu_blocks=2"])
+def test_without_data_figures_are_null_and_the_table_shows_dashes(command, scenario_file, tmp_path, cut):
+    limits = ("--set", "slo.ttft_s.p99=1", "--set", "slo.tpot_s.p50=1")
+    summary = json.loads(command("run", scenario_file, "--json", "--set", cut, *limits).out)
+    for metric in summary["metrics"].values():
+        assert {metric[key] for key in ("mean", "p50", "p90", "p95", "p99", "p999", "min", "max")} == {None}
+        assert metric["count"] == 0
+    assert {objective["met"] for objective in summary["slo"].values()} == {None}
+    table = command("run", scenario_file, "--out", tmp_path / "out", "--set", cut, *limits).out
+    assert re.search(r"TTFT \(s\)( +-)+ *\n", table)
+    assert "objective ttft_s.p99 <= 1 s: no data" in table
+
+
+def test_version(command):
+    assert command("--version").out == f"servetwin {version('servetwin')}\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("trace",)])
+def test_without_a_command_the_help_is_shown(command, arguments):
+    ended = command(*arguments)
+    assert ended.code == 2
+    assert "Commands:" in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("run",), ("models",), ("hardware",), ("doctor",), ("trace",), ("trace", "describe"), ("trace", "list"), ()],
+)
+def test_every_help_is_plain_and_whole(command, arguments):
+    ended = command(*arguments, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"Usage: {' '.join(('servetwin', *arguments))} ")
+    assert "..." not in ended.out.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("runn",), "Error: No such command 'runn'."),
+        (("run",), "Error: Missing argument 'SCENARIO'."),
+        (("run", "x.yaml", "--bogus"), "Error: No such option: --bogus"),
+        (("run", "x.yaml", "--set"), "Error: Option '--set' requires an argument."),
+        (("models", "--sort"), "Error: No such option: --sort"),
+    ],
+)
+def test_wrong_usage_is_one_error_line(command, arguments, said):
+    ended = command(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("listing", "known"), [("models", "llama-3.1-8b"), ("hardware", "h100-sxm")])
+def test_facts_as_table_and_json(command, listing, known):
+    assert known in command(listing).out
+    rows = {row["name"]: row for row in json.loads(command(listing, "--json").out)}
+    assert len({tuple(row) for row in rows.values()}) == 1
+    assert known in rows
+
+
+def test_facts_of_a_model_are_those_of_the_model_card(command):
+    rows = {row["name"]: row for row in json.loads(command("models", "--json").out)}
+    llama = rows["llama-3.1-8b"]
+    assert (llama["parameters"], llama["kv_bytes_per_token"], llama["layers"]) == (8_030_261_248, 131_072, 32)
+
+
+IMPORT_NAMES = {"pyyaml": "yaml"}
+OWN_PACKAGES = ("servetwin", "dashboard", "simcore", "policies", "hardware_profiles")
+
+
+def base_requirements():
+    return {re.split(r"[^\w.-]", line)[0] for line in requires("servetwin") or () if "extra ==" not in line}
+
+
+def test_a_base_install_pulls_nothing_heavy():
+    base = {"simpy", "numpy", "scipy", "pydantic", "pyarrow", "pyyaml", "plotly", "typer", "rich"}
+    assert base_requirements() == base
+
+
+def test_every_import_is_of_a_base_requirement():
+    allowed = {*sys.stdlib_module_names, *OWN_PACKAGES, "pydantic_core"}
+    allowed |= {IMPORT_NAMES.get(name, name) for name in base_requirements()}
+    for path in (file for package in OWN_PACKAGES for file in (REPOSITORY / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            for name in names:
+                assert name.partition(".")[0] in allowed, f"{path} imports {name}"
+
+
+def test_python_minus_m_and_a_reader_that_goes_away():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "servetwin", "hardware", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.read(1) == b"["
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() in (0, 1)
+
+
+def test_an_interrupt_leaves_nothing_behind(scenario_file, tmp_path):
+    endless = ("--set", "workload.requests=1e9", "--set", "workload.arrivals.rate_per_s=20")
+    folder = tmp_path / "folder"
+    code = "import sys; from servetwin.cli import main; print('up', flush=True); sys.exit(main())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "run", scenario_file, "--out", folder / "out", *endless],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    time.sleep(0.7)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    assert list(tmp_path.iterdir()) == [scenario_file]

@@ -1,0 +1,57 @@
+"""``servetwin doctor``: versions, what is usable and why not, and packages that hide servetwin's."""
+
+import json
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+
+import servetwin.doctor_command as doctor
+
+
+def test_a_sound_installation(command):
+    ended = command("doctor")
+    assert (ended.code, ended.err) == (0, "")
+    for words in ("servetwin ", "Python 3.", "numpy ", "extra kernels: ", "no clash of package names"):
+        assert words in ended.out
+
+
+def test_json(command):
+    ended = command("doctor", "--json")
+    facts = json.loads(ended.out)
+    assert (ended.code, facts["clashes"]) == (0, [])
+    assert set(facts["packages"]) >= {"simpy", "numpy", "typer"}
+    assert set(facts["extras"]) == {"kernels", "dashboard"}
+
+
+def test_an_extra_says_what_it_lacks(command, monkeypatch):
+    monkeypatch.setattr(doctor, "OPTIONAL_PARTS", {"kernels": ("json", "no_such_module"), "dashboard": ("json",)})
+    out = command("doctor").out
+    assert "extra kernels: not usable: no no_such_module; pip install 'servetwin[kernels]'" in out
+    assert "extra dashboard: usable" in out
+
+
+def test_a_missing_base_package_is_an_error(command, monkeypatch):
+    monkeypatch.setattr(doctor, "_base_requirements", lambda: ["numpy", "no-such-package"])
+    ended = command("doctor")
+    assert ended.code == 1
+    assert "  no-such-package is missing; pip install servetwin" in ended.out
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_package_of_the_same_name(command, monkeypatch, options):
+    monkeypatch.setattr(doctor, "packages_distributions", lambda: {"policies": ["servetwin", "insurance"]})
+    ended = command("doctor", *options)
+    assert ended.code == 1
+    assert "the package 'policies' is also installed by insurance" in ended.out
+
+
+def test_a_package_that_hides_servetwins(monkeypatch):
+    found = doctor.find_spec
+
+    def elsewhere(name):
+        return ModuleSpec(name, None, origin="/other/dashboard/__init__.py") if name == "dashboard" else found(name)
+
+    monkeypatch.setattr(doctor, "find_spec", elsewhere)
+    home = Path(doctor.__file__).resolve().parent.parent
+    assert doctor.find_clashes() == [f"import dashboard finds /other/dashboard, not servetwin's {home / 'dashboard'}"]

@@ -1,0 +1,83 @@
+import pytest
+
+from simcore.cost.operators import attention_work, head_operators, layer_operators
+from simcore.models import count_parameters, input_embedding_parameters, load_model, preset_names, weight_bytes
+
+
+def layer_and_head(name, dtype="bf16", ranks=1):
+    spec = load_model(name)
+    return [*layer_operators(spec, dtype, ranks), *head_operators(spec, ranks)]
+
+
+def total_weight_bytes(operators):
+    return sum(operator.count * operator.experts * operator.weight_bytes for operator in operators)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_token_costs_two_operations_per_active_parameter(name):
+    """All but the input embedding, of which a token reads a row; norms and biases are the tolerance."""
+    spec = load_model(name)
+    flops = sum(operator.count * operator.flops(1) for operator in layer_and_head(name))
+    multiplied = count_parameters(spec).active - input_embedding_parameters(spec)
+    assert flops == pytest.approx(2 * multiplied, rel=0.01)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_large_batch_reads_every_weight_once(name):
+    spec = load_model(name)
+    dtype = "mxfp4" if spec.dtype == "mxfp4" else "bf16"
+    stored = weight_bytes(spec, dtype) - 2 * input_embedding_parameters(spec)
+    assert total_weight_bytes(layer_and_head(name, dtype)) == pytest.approx(stored, rel=0.01)
+    read = sum(
+        operator.count * (operator.bytes(100_000) - 100_000 * operator.activation_bytes_per_token)
+        for operator in layer_and_head(name, dtype)
+    )
+    assert read == pytest.approx(stored, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3", "llama-3.1-8b", "qwen3-235b-a22b"])
+def test_fp8_halves_what_the_layers_read(name):
+    spec = load_model(name)
+    sixteen, eight = (total_weight_bytes(layer_operators(spec, dtype, 1)) for dtype in ("bf16", "fp8"))
+    assert eight == pytest.approx(sixteen / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-70b", "gemma-3-27b", "mixtral-8x7b", "gpt-oss-120b"])
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_tensor_parallelism_splits_the_weights_and_the_cache(name, ranks):
+    spec = load_model(name)
+    whole, part = (total_weight_bytes(layer_and_head(name, ranks=count)) for count in (1, ranks))
+    assert part == pytest.approx(whole / ranks, rel=0.01)
+    for one, split in zip(attention_work(spec, "bf16", 1), attention_work(spec, "bf16", ranks), strict=True):
+        assert split.kv_bytes_per_token * ranks == one.kv_bytes_per_token
+        assert split.flops_per_pair * ranks == one.flops_per_pair
+
+
+def test_fewer_key_heads_than_ranks_are_replicated():
+    spec = load_model("llama-3.1-70b")  # 8 of them
+    (eight,), (sixteen,) = (attention_work(spec, "bf16", ranks) for ranks in (8, 16))
+    assert sixteen.kv_bytes_per_token == eight.kv_bytes_per_token
+    assert sixteen.flops_per_pair == eight.flops_per_pair / 2
+
+
+def test_the_latent_is_on_every_rank():
+    spec = load_model("deepseek-v3")
+    (one,), (eight,) = (attention_work(spec, "bf16", ranks) for ranks in (1, 8))
+    assert eight.kv_bytes_per_token == one.kv_bytes_per_token == 576 * 2
+    assert eight.decode_flops_per_pair == one.decode_flops_per_pair / 8 == 2 * 16 * (576 + 512)
+    assert one.flops_per_pair == 2 * 128 * (192 + 128)
+
+
+def test_a_batch_reads_as_many_experts_as_balanced_routing_hits():
+    """Mixtral: 2 of 8; one token reads 2 experts, two read 8 (1 - (3/4)^2) = 3.5 on average."""
+    (experts,) = (op for op in layer_operators(load_model("mixtral-8x7b"), "bf16", 1) if op.name == "experts")
+    weights_read = [
+        (experts.bytes(tokens) - tokens * experts.activation_bytes_per_token) / experts.weight_bytes
+        for tokens in (0, 1, 2, 1000)
+    ]
+    assert weights_read == pytest.approx([0, 2, 3.5, 8])
+
+
+def test_sliding_and_full_layers_are_counted_apart():
+    works = attention_work(load_model("gemma-3-27b"), "bf16", 1)
+    assert {(work.window_tokens, work.count) for work in works} == {(1024, 52), (None, 10)}

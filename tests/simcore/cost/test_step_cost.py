@@ -1,0 +1,177 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simcore.cost import step_cost
+from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.cost.roofline import Roofline, attended_pairs
+from simcore.cost.step_cost import StepCost, attended_tokens
+from simcore.errors import InputError
+from simcore.hardware import load_accelerator
+from simcore.models import load_model
+from simcore.request import Request
+from simcore.scheduling.decode_pool import DecodePool
+from simcore.scheduling.plan import BatchPlan
+
+MODELS = ("llama-3.1-8b", "mistral-7b", "gemma-3-27b", "deepseek-v2-lite", "gpt-oss-20b")
+
+
+def cost_of(model, accelerator="h100-sxm", ranks=1, efficiency=None, dtype="bf16"):
+    roofline = Roofline.of(load_accelerator(accelerator), efficiency or RooflineEfficiency(), dtype)
+    return StepCost(load_model(model), roofline, HostOverhead(), dtype, "bf16", ranks)
+
+
+COSTS = {model: cost_of(model) for model in MODELS}
+
+
+def pool_of(cost, contexts):
+    pool = DecodePool(16, cost.window_tokens)
+    for tokens in contexts:
+        pool.join(tokens)
+    return pool
+
+
+def prefill_ns(cost, tokens, computed_tokens=0):
+    request = Request(0, 0, tokens + computed_tokens, computed_tokens=computed_tokens)
+    plan = BatchPlan()
+    plan.add_chunk(request, tokens)
+    return cost.step_ns(plan, pool_of(cost, []), 1)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    computed=st.integers(0, 60),
+    tokens=st.integers(1, 60),
+    window=st.one_of(st.none(), st.integers(1, 70)),
+)
+def test_attended_pairs_are_those_counted_one_by_one(computed, tokens, window):
+    """A token at position p sees positions up to its own, the last ``window`` of them."""
+    pairs = sum(min(position + 1, window or position + 1) for position in range(computed, computed + tokens))
+    assert attended_pairs(computed, tokens, window) == pairs
+    assert attended_tokens(computed, window) == attended_pairs(computed, 1, window)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    model=st.sampled_from(MODELS),
+    contexts=st.lists(st.integers(1, 6000), min_size=1, max_size=40),
+    steps=st.integers(1, 300),
+)
+def test_steps_priced_together_cost_what_each_costs_alone(model, contexts, steps):
+    """One by one, as a list and as an array: the same to the bit."""
+    cost = COSTS[model]
+    pool = pool_of(cost, contexts)
+    steps = min([steps, *(window.steps_to_crossing(0) for window in pool.windows)])
+    together = {}
+    for limit in (0, 10**9):  # arrays always, and never
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(step_cost, "_SCALAR_STEPS", limit)
+            together[limit] = [int(duration) for duration in cost.decode_steps_ns(pool, steps)]
+    singly = []
+    for _ in range(steps):
+        singly += cost.decode_steps_ns(pool, 1)
+        pool.advance(1)
+    assert together[0] == together[10**9] == singly
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    contexts=st.lists(st.integers(1, 6000), min_size=1, max_size=10),
+    steps=st.integers(1, 200),
+    share=st.floats(0.001, 1.2),
+    offset_ns=st.integers(-1, 1),
+)
+def test_a_jump_ends_with_the_first_step_that_reaches_its_limit(contexts, steps, share, offset_ns):
+    cost = COSTS["llama-3.1-8b"]
+    pool = pool_of(cost, contexts)
+    ends_ns = np.cumsum([int(duration) for duration in cost.decode_steps_ns(pool, steps)])
+    # A limit about the end of some step, a nanosecond before or after it, or beyond all of them.
+    within_ns = int(ends_ns[min(int(share * steps), steps - 1)]) + offset_ns if share < 1 else int(2 * ends_ns[-1])
+    expected = min(int(np.searchsorted(ends_ns, within_ns)) + 1, steps)
+    for limit in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(step_cost, "_SCALAR_STEPS", limit)
+            assert len(cost.decode_steps_ns(pool, steps, within_ns)) == expected
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_more_work_never_takes_less_time(model):
+    cost = COSTS[model]
+    prefills = [prefill_ns(cost, tokens) for tokens in (1, 2, 7, 64, 65, 500, 2048, 8192)]
+    assert prefills == sorted(prefills)
+    chunks = [prefill_ns(cost, 256, computed) for computed in (0, 1, 100, 1000, 4000)]
+    assert chunks == sorted(chunks)
+    batches = [cost.decode_steps_ns(pool_of(cost, [500] * size), 1)[0] for size in (1, 2, 8, 64, 256)]
+    assert batches == sorted(batches)
+    contexts = [cost.decode_steps_ns(pool_of(cost, [tokens] * 32), 1)[0] for tokens in (1, 100, 1000, 1024, 5000)]
+    assert contexts == sorted(contexts)
+
+
+def test_a_full_window_costs_no_more_however_long_the_context():
+    cost = COSTS["mistral-7b"]  # 4096 in every layer
+    full, longer = (cost.decode_steps_ns(pool_of(cost, [tokens] * 8), 30) for tokens in (4096, 20_000))
+    assert [int(duration) for duration in full] == [int(duration) for duration in longer]
+    assert len(set(map(int, full))) == 1
+
+
+def test_a_decode_step_of_llama_by_hand():
+    """Batch 1, context 1000: bound by memory, but for floors of 2.6 us; the H100 reads 3.35 TB/s, 80% of it reached."""
+    cost = COSTS["llama-3.1-8b"]
+    per_layer_weights = [4096 * (4096 + 2048), 4096 * 4096, 4096 * 2 * 14336, 4096 * 14336]
+    activations = [4096 + 6144, 8192, 4096 + 2 * 14336, 14336 + 4096]
+    reading_s = sum(2 * (w + a) for w, a in zip(per_layer_weights, activations, strict=True)) / (3.35e12 * 0.8)
+    floors_s = 3 * 2.6e-6  # norms, rotary embedding with KV write, activation
+    context_bytes = 1001 * 8 * 2 * 128 * 2 + 32 * 256 * 2
+    attention_s = max(context_bytes / (3.35e12 * 0.85), 2.6e-6)
+    head_s = 2 * (4096 * 128256 + 4096 + 128256) / (3.35e12 * 0.8)
+    host_s = 0.5e-3 + 5e-6
+    expected_s = 32 * (reading_s + floors_s + attention_s) + head_s + host_s
+    assert cost.decode_steps_ns(pool_of(cost, [1000]), 1)[0] == pytest.approx(expected_s * 1e9, abs=1)
+
+
+def test_a_long_prefill_of_llama_is_bound_by_arithmetic():
+    cost = COSTS["llama-3.1-8b"]
+    tokens = 8192
+    weights = 32 * (2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336)
+    linear_s = 2 * weights * tokens / (989.4e12 * 0.75)
+    attention_s = 32 * 4 * 4096 * tokens * (tokens + 1) / 2 / (989.4e12 * 0.53)
+    assert prefill_ns(cost, tokens) / 1e9 == pytest.approx(linear_s + attention_s, rel=0.08)
+    assert prefill_ns(cost, tokens) / 1e9 > linear_s + attention_s
+
+
+def test_all_reduce():
+    roofline = Roofline.of(load_accelerator("h100-sxm"), RooflineEfficiency(), "bf16")
+    assert roofline.all_reduce_s(1e6, 1) == 0
+    assert roofline.all_reduce_s(0, 8) == 0
+    assert roofline.all_reduce_s(128, 8) == 4.6e-6
+    assert roofline.all_reduce_s(1e9, 8) == pytest.approx(2 * 7 / 8 * 1e9 / (450e9 * 0.5))
+    assert roofline.all_reduce_s(1e9, 2) < roofline.all_reduce_s(1e9, 4) < roofline.all_reduce_s(1e9, 8)
+    pcie = Roofline.of(load_accelerator("rtx-4090"), RooflineEfficiency(), "bf16")
+    assert pcie.all_reduce_s(1e9, 2) == pytest.approx(1e9 / (32e9 * 0.5), rel=0.02)
+
+
+def test_two_ranks_pay_two_all_reduces_a_layer():
+    one, two = cost_of("llama-3.1-70b"), cost_of("llama-3.1-70b", ranks=2)
+    reductions_s = 2 * 80 * two._roofline.all_reduce_s(4096 * 8192 * 2, 2)
+    assert two.linear_ns(4096) / 1e9 == pytest.approx(one.linear_ns(4096) / 2e9 + reductions_s, rel=0.01)
+
+
+def test_nothing_is_priced_for_nothing():
+    roofline = Roofline.of(load_accelerator("h100-sxm"), RooflineEfficiency(), "bf16")
+    assert all(roofline.operator_s(operator, 0) == 0 for operator in COSTS["gpt-oss-20b"].layers)
+    assert COSTS["llama-3.1-8b"].head_ns(0) == 0
+
+
+def test_a_dtype_without_tensor_cores_is_computed_in_16_bits():
+    a100, h100 = load_accelerator("a100-sxm-80gb"), load_accelerator("h100-sxm")
+    assert Roofline.of(a100, RooflineEfficiency(), "fp8").matmul_flops_per_s == a100.peak_flops_per_s["bf16"]
+    assert Roofline.of(h100, RooflineEfficiency(), "fp8").matmul_flops_per_s == h100.peak_flops_per_s["fp8"]
+    assert Roofline.of(h100, RooflineEfficiency(), "fp8").attention_flops_per_s == h100.peak_flops_per_s["bf16"]
+
+
+def test_an_accelerator_without_rates_is_refused():
+    with pytest.raises(InputError, match="bf16, fp16 or fp32"):
+        Roofline.of(replace(load_accelerator("h100-sxm"), peak_flops_per_s={}), RooflineEfficiency(), "bf16")

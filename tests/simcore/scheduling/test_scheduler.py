@@ -1,0 +1,171 @@
+"""Which requests a step serves, with how many tokens, and who gives way."""
+
+import pytest
+
+from policies.batching.chunked_prefill import ChunkedPrefill
+from policies.ordering import Ordering
+from policies.ordering.fcfs import FirstComeFirstServed
+from policies.preemption.latest import Latest
+from simcore.memory.block_manager import KVBlockManager
+from simcore.request import Request
+from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.waiting_queue import WaitingQueue
+
+
+class ShortestPromptFirst(Ordering):
+    def key(self, request, now_s):
+        return (request.prompt_tokens,)
+
+
+def scheduler_of(prompts, blocks=100, block_size=4, ordering=None, reserve=True, **limits):
+    """A scheduler with a request of each prompt length in its queue."""
+    memory = KVBlockManager(blocks, block_size)
+    batching = ChunkedPrefill(**limits)
+    scheduler = Scheduler(ordering or FirstComeFirstServed(), batching, Latest(), memory, reserve_whole_prompt=reserve)
+    for number, tokens in enumerate(prompts):
+        scheduler.submit(Request(number, number, tokens), 0.0)
+    return scheduler
+
+
+def step(scheduler):
+    """Run one step in which no request ends; returns the plan and its tokens by request number."""
+    plan = scheduler.plan(0)
+    tokens = {request.number: tokens for request, tokens in scheduler.scheduled(plan)}
+    if plan.decoding:
+        scheduler.commit_decodes(plan, 1)
+    for request in scheduler.commit_chunks(plan):
+        request.known_output_tokens += 1
+        scheduler.start_decoding(request)
+    scheduler.check_invariants()
+    return plan, tokens
+
+
+def test_the_budget_goes_to_running_requests_first_and_then_to_the_queue_in_order():
+    scheduler = scheduler_of([3, 10, 5], max_batched_tokens=8)
+    assert step(scheduler)[1] == {0: 3, 1: 5}
+    assert step(scheduler)[1] == {0: 1, 1: 5, 2: 2}
+    assert step(scheduler)[1] == {0: 1, 1: 1, 2: 3}
+    plan, tokens = step(scheduler)
+    assert tokens == {0: 1, 1: 1, 2: 1}
+    assert plan.stable_steps > 1
+
+
+def test_slots_bound_the_requests_that_run():
+    scheduler = scheduler_of([3, 3, 3], max_running_requests=2)
+    assert step(scheduler)[1] == {0: 3, 1: 3}
+    plan, tokens = step(scheduler)
+    assert tokens == {0: 1, 1: 1}
+    assert not plan.admits_arrivals
+    scheduler.finish(scheduler.running[0])
+    assert step(scheduler)[1] == {1: 1, 2: 3}
+
+
+def test_a_chunk_is_bounded_unless_the_request_is_alone():
+    shared = scheduler_of([20, 20], max_batched_tokens=100, long_prefill_threshold_tokens=6)
+    assert step(shared)[1] == {0: 6, 1: 6}
+    alone = scheduler_of([20], max_batched_tokens=100, long_prefill_threshold_tokens=6)
+    assert step(alone)[1] == {0: 20}
+
+
+def test_a_prompt_that_does_not_fit_blocks_those_behind_it():
+    scheduler = scheduler_of([40, 41, 4], blocks=20)
+    assert step(scheduler)[1] == {0: 40}
+    assert step(scheduler)[1] == {0: 1}
+    assert len(scheduler.waiting) == 2
+    scheduler.finish(scheduler.running[0])
+    assert step(scheduler)[1] == {1: 41, 2: 4}
+
+
+def test_without_reservation_the_first_chunk_alone_must_fit():
+    reserving = scheduler_of([30, 60], blocks=20, max_batched_tokens=32)
+    assert step(reserving)[1] == {0: 30}
+    eager = scheduler_of([30, 60], blocks=20, max_batched_tokens=32, reserve=False)
+    assert step(eager)[1] == {0: 30, 1: 2}
+
+
+def test_the_latest_gives_way_when_memory_runs_short():
+    scheduler = scheduler_of([8, 8, 8], blocks=7)
+    assert step(scheduler)[1] == {0: 8, 1: 8, 2: 8}
+    plan, tokens = step(scheduler)  # each needs a third block, and one is left
+    assert tokens == {0: 1, 1: 1}
+    assert [request.number for request in plan.preempted] == [2]
+    victim = plan.preempted[0]
+    assert (victim.preemptions, victim.computed_tokens, victim.tokens_to_compute) == (1, 0, 9)
+    assert scheduler.memory.free_blocks == 1
+    assert scheduler.waiting.first() is victim
+
+
+def test_a_victim_that_was_served_gives_its_tokens_and_blocks_back():
+    """A policy that takes the first in order may pick one that this very step has served."""
+
+    class Earliest(Latest):
+        def victim(self, running):
+            return next(iter(running))
+
+    scheduler = scheduler_of([8, 8, 8], blocks=7)
+    scheduler.preemption = Earliest()
+    step(scheduler)
+    plan, tokens = step(scheduler)
+    assert [request.number for request in plan.preempted] == [0]
+    assert tokens == {1: 1, 2: 1}
+    assert scheduler.memory.used_blocks == 6
+
+
+def test_decodes_beyond_the_budget_stall_and_keep_what_they_hold():
+    scheduler = scheduler_of([4, 5, 6], max_batched_tokens=20)
+    step(scheduler)
+    scheduler.batching = ChunkedPrefill(max_batched_tokens=2)
+    plan, tokens = step(scheduler)
+    assert tokens == {0: 1, 1: 1}
+    assert [request.number for request in plan.stalled] == [2]
+    assert [request.generated_tokens for request in scheduler.running.values()] == [2, 2, 1]
+    assert plan.stable_steps == 1
+
+
+def test_blocks_before_a_shortage():
+    """Three members of 5, 6 and 7 tokens in blocks of 4: they need a block each in the 4th, 3rd and 2nd step."""
+    scheduler = scheduler_of([5, 6, 7], blocks=8)
+    step(scheduler)
+    scheduler.plan(0)
+    assert scheduler.steps_before_shortage(50) == 3
+    assert scheduler.steps_before_shortage(2) == 2
+    assert scheduler.steps_before_shortage(1) == 1
+
+
+def test_the_queue_follows_its_ordering_and_ties_keep_the_order_of_arrival():
+    queue = WaitingQueue(ShortestPromptFirst())
+    for number, tokens in ((3, 5), (1, 9), (2, 5), (0, 7)):
+        queue.push(Request(number, 0, tokens), 0.0)
+    assert [queue.pop().number for _ in range(4)] == [2, 3, 0, 1]
+
+
+def test_a_preempted_request_returns_before_those_that_came_later():
+    scheduler = scheduler_of([8, 8, 8], max_running_requests=2)
+    step(scheduler)
+    scheduler.preempt(scheduler.running[1], 1.0)
+    assert scheduler.waiting.first().number == 1
+
+
+def test_books_that_are_wrong_are_found():
+    scheduler = scheduler_of([8])
+    step(scheduler)
+    scheduler.memory.allocate(1)
+    with pytest.raises(AssertionError, match="recounted"):
+        scheduler.check_invariants()
+
+
+def test_memory_that_is_not_there_cannot_be_taken_nor_given_back():
+    memory = KVBlockManager(4, 16)
+    memory.allocate(3)
+    with pytest.raises(AssertionError, match="2 blocks asked for, 1 free"):
+        memory.allocate(2)
+    with pytest.raises(AssertionError, match="5 of 4 blocks free"):
+        memory.release(4)
+
+
+@pytest.mark.parametrize("block_size", [1, 3, 16])
+def test_blocks_to_grow_is_the_difference_of_what_is_held(block_size):
+    memory = KVBlockManager(1000, block_size)
+    for held in range(40):
+        for new in range(1, 40):
+            assert memory.blocks_to_grow(held, new) == memory.blocks_for(held + new) - memory.blocks_for(held)

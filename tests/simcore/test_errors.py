@@ -1,0 +1,55 @@
+"""Errors say one sentence each, also after a journey through pickle or a simulation process."""
+
+import copy
+import pickle
+
+import pytest
+from simpy import Environment
+
+from simcore.errors import FileError, InputError, Phrase, UnknownNameError
+
+ERRORS = (
+    InputError("workload.requests", -3, "a whole number of at least 1"),
+    InputError("a", "sjff", "one of sjf", "sjf"),
+    UnknownNameError("model", "lama", ("llama", "opt")),
+    FileError("trace.csv", "is empty"),
+    FileError("trace.csv", "is broken", 7),
+)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("carry", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_errors_survive_being_copied(error, carry):
+    carried = carry(error)
+    assert type(carried) is type(error)
+    assert str(carried) == str(error)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_errors_keep_their_sentence_when_raised_in_a_process(error):
+    def failing(environment):
+        yield environment.timeout(1)
+        raise error
+
+    environment = Environment()
+    environment.process(failing(environment))
+    with pytest.raises(type(error)) as caught:
+        environment.run()
+    assert str(caught.value) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "empty"),
+        (True, "true"),
+        ("", "''"),
+        ("modèle", "'modèle'"),
+        (float("nan"), "nan"),
+        (Phrase("missing"), "missing"),
+        ("x" * 100, "'" + "x" * 79 + "..."),
+        pytest.param(10**5000, "a number beyond all bounds", id="many digits"),
+    ],
+)
+def test_values_are_shown_as_a_scenario_has_them(value, shown):
+    assert str(InputError("field", value, "another")) == f"field is {shown}, expected another."
