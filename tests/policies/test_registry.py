@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import pytest
 
 from policies import registry
@@ -5,8 +7,10 @@ from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
 from policies.registry import BUILT_IN, UnknownPolicyError, policy_class, policy_names
+from simcore.simulation import Simulation
 
 
+@dataclass(frozen=True)
 class LastComeFirstServed(Ordering):
     def key(self, request, now_s):
         return (-request.arrival_s,)
@@ -54,8 +58,6 @@ def test_a_third_party_adds_a_policy_and_replaces_none():
 @pytest.mark.usefixtures("third_party")
 def test_a_third_partys_policy_decides(tmp_path):
     """One slot, three requests that arrive together behind a first: the last of them is served next."""
-    from simcore.simulation import Simulation
-
     (tmp_path / "trace.csv").write_text(
         "arrival_s,prompt_tokens,output_tokens\n0,10,50\n0.001,10,2\n0.002,10,2\n0.003,10,2\n"
     )

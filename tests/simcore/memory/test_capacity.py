@@ -75,7 +75,7 @@ def test_ranks_share_weights_and_heads_but_not_a_latent():
 def test_a_model_that_does_not_fit_says_what_would():
     big = demand("llama-3.1-70b")
     h100 = load_accelerator("h100-sxm")
-    with pytest.raises(CapacityError, match=r"needs 14\d\.\d GB .*141\.\d GB for weights.*tensor_parallel: 4"):
+    with pytest.raises(CapacityError, match=r"needs 14\d\.\d GB \(141\.1 GB for weights.*tensor_parallel: 2"):
         big.require_fit(h100, 1)
     assert big.budget(h100, 1).blocks == 0
-    assert big.require_fit(h100, 4).blocks > 0
+    assert big.require_fit(h100, 2).blocks > 0
