@@ -10,7 +10,8 @@ class SimulatedExecutor:
     """Tells when the decoding requests of one replica finish.
 
     A request's last token falls in a step of the decode pool that its origin fixes, so the next finish is the head of a
-    heap. Entries of requests that have since been preempted or stalled are recognised by their origin and dropped.
+    heap. Entries of requests that have since been preempted or stalled are recognised by admission and origin, and
+    dropped.
     """
 
     __slots__ = ("_finishes", "_output_tokens")
@@ -37,8 +38,8 @@ class SimulatedExecutor:
         """Decode steps until some member gets its last token; the pool must have members."""
         finishes = self._finishes
         while True:
-            last_step, _, origin, request = finishes[0]
-            if request.pool is pool and request.origin == origin:
+            last_step, admission, origin, request = finishes[0]
+            if request.pool is pool and (request.admission, request.origin) == (admission, origin):
                 return last_step - pool.steps
             heappop(finishes)
 
@@ -47,8 +48,8 @@ class SimulatedExecutor:
         done = []
         finishes = self._finishes
         while finishes and finishes[0][0] <= pool.steps:
-            _, _, origin, request = heappop(finishes)
-            if request.pool is pool and request.origin == origin:
+            _, admission, origin, request = heappop(finishes)
+            if request.pool is pool and (request.admission, request.origin) == (admission, origin):
                 done.append(request)
         return done
 

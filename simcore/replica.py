@@ -53,6 +53,7 @@ class Replica:
         self._check = check
         self._idle: Event | None = None
         self._interruptible = False
+        self._in_progress: tuple[BatchPlan, int, StepDurations] | None = None
         self._sampled_rows = 0
         self._last_token_ns = 0
         self._laggards: dict[int, int] = {}
@@ -72,8 +73,18 @@ class Replica:
             self._interruptible = False
             self._process.interrupt()
 
-    def close(self) -> None:
-        """Hand the last rows to the recorder, unfinished requests among them; the run is over."""
+    def close(self, end_ns: int) -> None:
+        """Hand the last rows to the recorder, unfinished requests among them; the run was ended at ``end_ns``.
+
+        Of a jump in progress, the steps that end before then still count, and the next one has begun.
+        """
+        if self._in_progress is not None:
+            plan, start_ns, durations_ns = self._in_progress
+            ends_ns = list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
+            steps = bisect_left(ends_ns, end_ns)
+            if steps:
+                self._end(plan, start_ns, durations_ns[:steps], ends_ns[steps - 1])
+                self.scheduler.memory.allocate(self.scheduler.pool.blocks_due())
         for request in self.open_requests.values():
             self._recorder.request_unfinished(request, self.index)
         if self._row:
@@ -100,6 +111,7 @@ class Replica:
             durations_ns = self._price(plan, next_event_ns - start_ns if cut_short else FOREVER)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
             self._interruptible = plan.admits_arrivals and len(durations_ns) > 1 and not self._alone
+            self._in_progress = (plan, start_ns, durations_ns)
             try:
                 if end_ns < next_event_ns:
                     clock.skip_to(end_ns)
@@ -114,6 +126,7 @@ class Replica:
                 end_ns = start_ns + ends_ns[steps - 1]
                 if end_ns > clock.now_ns:
                     yield Alarm(clock, end_ns - clock.now_ns, STEP_END)
+            self._in_progress = None
             self._end(plan, start_ns, durations_ns, end_ns)
 
     def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:

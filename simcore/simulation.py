@@ -92,7 +92,7 @@ class Simulation:
                 "The run would go on for more than 292 years, the most that its clock holds."
             ) from None
         for replica in replicas:
-            replica.close()
+            replica.close(clock.now_ns)
         simulated = perf_counter()
         facts = RunFacts(
             scenario=scenario,
