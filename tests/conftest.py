@@ -10,8 +10,14 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real traces and measurements; skips the test, saying so, where it is not at hand."""
+    """The folder of real traces and measurements.
+
+    Skips the test, saying so, where it is not at hand; fails it where ``SERVETWIN_REQUIRE_DATA`` is set.
+    """
     folder = Path(os.environ.get("SERVETWIN_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip(f"no measured data: set SERVETWIN_DATA (looked in {folder})")
+        reason = f"no measured data: set SERVETWIN_DATA (looked in {folder})"
+        if os.environ.get("SERVETWIN_REQUIRE_DATA"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     return folder
