@@ -4,14 +4,18 @@ Between a document's markers stands the output of a run. With ``--check`` nothin
 a document differs from what would be.
 """
 
+import inspect
 import io
 import sys
 from pathlib import Path
 
+import yaml
 from rich.console import Console
 
+from policies.registry import BUILT_IN, policy_class, policy_names
 from servetwin.api import simulate
 from servetwin.run_table import print_run
+from simcore.scenario.policy_choice import complete_policy
 
 ROOT = Path(__file__).resolve().parent.parent
 START, END = "<!-- quickstart: made by docs/regenerate.py -->", "<!-- end of quickstart -->"
@@ -33,14 +37,52 @@ def with_block(document: str, block: str) -> str:
     return f"{head}{START}\n```\n{block}\n```\n{END}{tail}"
 
 
+def policies() -> str:
+    """Every policy with what it does and its parameters, from the classes themselves."""
+    lines = [
+        "# Policies",
+        "",
+        "Made by `docs/regenerate.py` from the classes in `policies/`. A scenario names a policy and may set its",
+        "parameters: `ordering: {name: vtc, output_weight: 2.0}`, or just `ordering: fcfs`.",
+    ]
+    for kind in sorted(BUILT_IN):
+        lines += ["", f"## {kind}"]
+        for name in policy_names(kind):
+            lines += [
+                "",
+                f"### {name}",
+                "",
+                inspect.cleandoc(policy_class(kind, name).__doc__ or "").replace("``", "`"),
+            ]
+            given = complete_policy(kind, {"name": name}, kind)
+            parameters = [f"`{key}: {yaml_text(value)}`" for key, value in given.items() if key != "name"]
+            lines += ["", f"Parameters and defaults: {', '.join(parameters) or 'none'}."]
+    return "\n".join(lines) + "\n"
+
+
+def yaml_text(value: object) -> str:
+    """A value as a scenario would state it, on one line."""
+    return yaml.safe_dump(plain(value), default_flow_style=True, width=1000).removesuffix("...\n").strip()
+
+
+def plain(value: object) -> object:
+    """The value with tuples as lists."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
 def main(check: bool) -> int:
     """Regenerate, or compare; returns the exit code."""
     readme = ROOT / "README.md"
-    before = readme.read_text(encoding="utf-8")
-    after = with_block(before, quickstart())
+    documents = {
+        readme: with_block(readme.read_text(encoding="utf-8"), quickstart()),
+        ROOT / "docs" / "policies.md": policies(),
+    }
     if check:
-        return int(before != after)
-    readme.write_text(after, encoding="utf-8")
+        return int(any(not path.exists() or path.read_text(encoding="utf-8") != new for path, new in documents.items()))
+    for path, new in documents.items():
+        path.write_text(new, encoding="utf-8")
     return 0
 
 

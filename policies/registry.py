@@ -12,13 +12,44 @@ ENTRY_POINT_GROUP = "servetwin.policies"
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "ordering": {
+        "credit": "policies.ordering.credit:Credit",
+        "drf": "policies.ordering.drf:DominantResourceFairness",
+        "drr": "policies.ordering.drr:DeficitRoundRobin",
+        "edf": "policies.ordering.edf:EarliestDeadlineFirst",
         "fcfs": "policies.ordering.fcfs:FirstComeFirstServed",
+        "hybrid": "policies.ordering.hybrid:Hybrid",
+        "mlfq": "policies.ordering.mlfq:MultiLevelFeedbackQueue",
+        "priority": "policies.ordering.priority:Priority",
+        "sjf": "policies.ordering.sjf:ShortestJobFirst",
+        "srpt": "policies.ordering.srpt:ShortestRemainingFirst",
+        "two-level": "policies.ordering.two_level:TwoLevel",
+        "vtc": "policies.ordering.vtc:VirtualTokenCounter",
+        "wfq": "policies.ordering.wfq:WeightedFairQueueing",
     },
     "batching": {
+        "bucketed": "policies.batching.bucketed:Bucketed",
         "chunked-prefill": "policies.batching.chunked_prefill:ChunkedPrefill",
+        "decode-prefill-alternate": "policies.batching.decode_prefill_alternate:DecodePrefillAlternate",
+        "dynamic": "policies.batching.dynamic:Dynamic",
+        "prefill-first": "policies.batching.prefill_first:PrefillFirst",
+        "queue-aware": "policies.batching.queue_aware:QueueAware",
+        "slo-feedback": "policies.batching.slo_feedback:SloFeedback",
+        "static": "policies.batching.static:Static",
     },
     "preemption": {
+        "fewest-tokens-lost": "policies.preemption.fewest_tokens_lost:FewestTokensLost",
         "latest": "policies.preemption.latest:Latest",
+        "longest-remaining": "policies.preemption.longest_remaining:LongestRemaining",
+        "lowest-priority": "policies.preemption.lowest_priority:LowestPriority",
+    },
+    "prediction": {
+        "class-mean": "policies.prediction.class_mean:ClassMean",
+        "max-tokens": "policies.prediction.max_tokens:MaxTokens",
+        "moving-average": "policies.prediction.moving_average:MovingAverage",
+        "noisy-oracle": "policies.prediction.noisy_oracle:NoisyOracle",
+        "oracle": "policies.prediction.oracle:Oracle",
+        "prompt-linear": "policies.prediction.prompt_linear:PromptLinear",
+        "rank-noise": "policies.prediction.rank_noise:RankNoise",
     },
     "routing": {
         "round-robin": "policies.routing.round_robin:RoundRobin",
@@ -63,3 +94,12 @@ def policy_class(kind: str, name: str) -> type[Any]:
     module, _, attribute = target.partition(":")
     found: type[Any] = getattr(import_module(module), attribute)
     return found
+
+
+def policy_name(kind: str, policy: type[Any]) -> str:
+    """The name under which a class is registered; raises ``LookupError`` if it is not."""
+    target = f"{policy.__module__}:{policy.__qualname__}"
+    for name, registered in (*BUILT_IN[kind].items(), *_third_party(kind).items()):
+        if registered == target:
+            return name
+    raise LookupError(f"{target} is not registered as a {kind} policy")

@@ -20,12 +20,55 @@ class RequestView(Protocol):
         """Length of its prompt."""
 
     @property
+    def max_output_tokens(self) -> int:
+        """The most output tokens that it may generate."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose request it is; "" where nobody is named."""
+
+    @property
+    def priority(self) -> int:
+        """Its level: 0 is the most urgent."""
+
+    @property
     def generated_tokens(self) -> int:
         """Output tokens delivered so far."""
 
     @property
     def preemptions(self) -> int:
         """How often it lost its KV memory so far."""
+
+
+class GroupView(Protocol):
+    """Requests that an ordering treats as one party: a tenant's, or those of one level.
+
+    Counts are of one replica. Service counts once what is computed again after a preemption.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the requests have in common."""
+
+    @property
+    def first(self) -> RequestView:
+        """The waiting request that is next within the group."""
+
+    @property
+    def running_requests(self) -> int:
+        """Its requests that hold KV memory."""
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens in KV memory that its decoding requests hold."""
+
+    @property
+    def prompt_tokens_served(self) -> int:
+        """Prompt tokens of its requests admitted so far."""
+
+    @property
+    def output_tokens_served(self) -> int:
+        """Output tokens that its requests have got so far."""
 
 
 class RunningView(Protocol):
@@ -52,6 +95,18 @@ class ReplicaView(Protocol):
     @property
     def decoding_requests(self) -> int:
         """Requests whose prompt is done and that gain one token a step."""
+
+    @property
+    def oldest_arrival_s(self) -> float | None:
+        """When the request that is next to be admitted arrived, None if nobody waits."""
+
+    @property
+    def next_blocks(self) -> int | None:
+        """KV blocks that the request that is next to be admitted needs, None if nobody waits."""
+
+    @property
+    def decode_steps(self) -> int:
+        """Steps so far in which running requests decoded."""
 
     @property
     def free_blocks(self) -> int:

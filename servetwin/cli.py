@@ -8,6 +8,8 @@ import typer
 
 from servetwin.doctor_command import doctor
 from servetwin.fact_commands import hardware, models
+from servetwin.parity_command import parity
+from servetwin.policies_command import policies
 from servetwin.run_command import run
 from servetwin.trace_commands import trace_app
 from simcore.errors import ServetwinError
@@ -23,6 +25,8 @@ app = typer.Typer(
 app.command()(run)
 app.command()(models)
 app.command()(hardware)
+app.command()(policies)
+app.command()(parity)
 app.command()(doctor)
 app.add_typer(trace_app, name="trace")
 

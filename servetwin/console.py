@@ -1,7 +1,7 @@
 """Where tables are printed."""
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Column, Table
 
 _PIPED_WIDTH = 120
@@ -14,7 +14,8 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
 
 
-def plain_table(first: str, *others: str) -> Table:
-    """A table without frames: the first column left-aligned, the others right-aligned, none wrapped."""
-    columns = [Column(first, no_wrap=True), *(Column(name, justify="right", no_wrap=True) for name in others)]
+def plain_table(first: str, *others: str, justify: JustifyMethod = "right") -> Table:
+    """A table without frames: the first column left-aligned, the others as told; figures are not wrapped."""
+    keep = justify == "right"
+    columns = [Column(first, no_wrap=True), *(Column(name, justify=justify, no_wrap=keep) for name in others)]
     return Table(*columns, box=SIMPLE_HEAD, pad_edge=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 from simpy import Event, Interrupt
 
+from policies.batching import Batching
 from policies.horizon import FOREVER
 from simcore.clock import PLAN, STEP_END, Alarm, Clock, to_s
 from simcore.cost.step_cost import StepCost
@@ -50,6 +51,7 @@ class Replica:
         self._executor = SimulatedExecutor()
         self._alone = alone
         self._fast_forward = fast_forward
+        self._batching_learns = type(scheduler.batching).finished is not Batching.finished
         self._check = check
         self._idle: Event | None = None
         self._interruptible = False
@@ -64,11 +66,13 @@ class Replica:
     def submit(self, request: Request, output_tokens: int) -> None:
         """Take in a request that just arrived; it will generate ``output_tokens``."""
         self._executor.expect(request, output_tokens)
+        for predictor in self.scheduler.predictors:
+            if predictor.sees_truth:
+                predictor.reveal(request, output_tokens)
         self.open_requests[request.number] = request
         self.scheduler.submit(request, to_s(self._clock.now_ns))
         if self._idle is not None:
-            self._idle.succeed()
-            self._idle = None
+            self._wake(self._idle)
         elif self._interruptible:
             self._interruptible = False
             self._process.interrupt()
@@ -87,7 +91,7 @@ class Replica:
                 self.scheduler.memory.allocate(self.scheduler.pool.blocks_due())
         for request in self.open_requests.values():
             self._recorder.request_unfinished(request, self.index)
-        if self._row:
+        if self._row and self._row[3]:
             self._recorder.steps_run(self._row)
 
     def _run(self) -> Generator[Event, Any, None]:
@@ -103,8 +107,7 @@ class Replica:
                 self._note_preempted(request)
             if not plan.decoding and not plan.chunks:
                 if not plan.preempted:
-                    self._idle = Event(clock)
-                    yield self._idle
+                    yield self._sleep(plan.retry_ns)
                 continue
             self._open_steps_row(plan, start_ns)
             cut_short = self._alone and plan.admits_arrivals
@@ -128,6 +131,19 @@ class Replica:
                     yield Alarm(clock, end_ns - clock.now_ns, STEP_END)
             self._in_progress = None
             self._end(plan, start_ns, durations_ns, end_ns)
+
+    def _sleep(self, retry_ns: int | None) -> Event:
+        """The event that ends idleness: an arrival, or the time at which the policies want to be asked again."""
+        idle = self._idle = Event(self._clock)
+        if retry_ns is not None:
+            alarm = Alarm(self._clock, max(retry_ns - self._clock.now_ns, 1), PLAN)
+            alarm.callbacks.append(lambda _: self._wake(idle))
+        return idle
+
+    def _wake(self, idle: Event) -> None:
+        if self._idle is idle:
+            self._idle = None
+            idle.succeed()
 
     def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
         """How long the steps to run now take: one, or as many as the plan stands for and ``within_ns`` allows."""
@@ -160,6 +176,7 @@ class Replica:
         if plan.decoding:
             self._note_gaps(plan, start_ns, durations_ns)
             scheduler.commit_decodes(plan, steps)
+            self._row[9] = scheduler.memory.used_blocks
             for request in plan.stalled:
                 executor.follow(request)
             for request in executor.finished(pool):
@@ -185,11 +202,19 @@ class Replica:
     def _finish(self, request: Request, now_ns: int) -> None:
         output_tokens = self._executor.forget(request)
         self.scheduler.finish(request)
+        for predictor in self.scheduler.predictors:
+            predictor.finished(request, output_tokens)
+        if self._batching_learns:
+            self._tell_batching(request, now_ns, output_tokens)
         del self.open_requests[request.number]
         self._same_batch = False
         self._recorder.request_finished(request, self.index, now_ns, output_tokens)
         if request.done is not None:
             request.done.succeed()
+
+    def _tell_batching(self, request: Request, now_ns: int, output_tokens: int) -> None:
+        tpot_s = to_s(now_ns - request.first_token_ns) / (output_tokens - 1) if output_tokens > 1 else None
+        self.scheduler.batching.finished(request, to_s(request.first_token_ns - request.arrival_ns), tpot_s)
 
     def _note_preempted(self, request: Request) -> None:
         last_token_ns = self._laggards.pop(request.number, self._last_token_ns)
@@ -236,7 +261,8 @@ class Replica:
             plan.prefill_tokens,
             plan.decoding,
             len(scheduler.running),
-            len(scheduler.waiting.heap),
+            scheduler.waiting.size,
+            scheduler.memory.used_blocks,
             scheduler.memory.used_blocks,
             scheduler.pool.context_tokens,
             len(plan.preempted),

@@ -24,6 +24,9 @@ class Request:
     number: int
     arrival_ns: int
     prompt_tokens: int
+    max_output_tokens: int = 0
+    tenant: str = ""
+    priority: int = 0
     done: Event | None = None
     computed_tokens: int = 0
     known_output_tokens: int = 0

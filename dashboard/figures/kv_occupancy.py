@@ -20,7 +20,7 @@ def kv_occupancy(steps: Columns, bins: StepBins, edges_s: FloatArray, blocks_per
     """
     if not len(steps["start_s"]):
         return None
-    shares = bins.mean(steps["used_blocks"]) / blocks_per_replica
+    shares = bins.mean((steps["used_blocks"] + steps["used_blocks_at_end"]) / 2) / blocks_per_replica
     figure = panels("time (s)", "KV blocks in use")
     if len(shares) > 1:
         lowest, highest = shares.min(axis=0), shares.max(axis=0)

@@ -2,10 +2,9 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 from policies.horizon import FOREVER
-from policies.views import ReplicaView
+from policies.views import ReplicaView, RequestView
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,20 +12,42 @@ class StepLimits:
     """What one step may hold.
 
     ``max_batched_tokens`` bounds all new tokens of the step (prompt chunks, and one per decoding request),
-    ``max_running_requests`` the requests that hold KV memory, ``max_chunk_tokens`` the chunk of any one prompt.
+    ``max_running_requests`` the requests that hold KV memory, ``max_chunk_tokens`` the chunk of any one prompt. Running
+    requests decode only with ``decode``, and waiting ones are admitted only with ``admit``. With ``whole_prompts`` a
+    prompt is never cut: it waits until the budget has room, and one longer than the budget has a step for itself.
+    With neither of the two there may be nothing to run: then the limits are asked for again at ``retry_at_s``, or when
+    a request arrives. The limits stand for ``stable_steps`` steps while no request finishes or is preempted; limits
+    that depend on how many requests wait, which any arrival changes, must state 1.
     """
 
     max_batched_tokens: int
     max_running_requests: int
     max_chunk_tokens: int
+    decode: bool = True
+    admit: bool = True
+    whole_prompts: bool = False
+    retry_at_s: float | None = None
+    stable_steps: int = FOREVER
 
 
 class Batching(ABC):
     """Sets the limits of the next step; the scheduler fills them, requests already running first."""
 
-    stable_steps: ClassVar[int] = FOREVER
-    """Steps for which the limits stand while no request arrives, finishes or is preempted."""
-
     @abstractmethod
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """The limits of the step that is about to start."""
+
+    def accepts(self, request: RequestView, running: int) -> bool:
+        """Whether the request that is next may join the ``running`` ones; if not, admission ends."""
+        return True
+
+    def finished(self, request: RequestView, ttft_s: float, tpot_s: float | None) -> None:
+        """Learn from a request that is complete (``tpot_s`` is None for a single token)."""
+
+
+def at_least_one(policy: object, *names: str) -> None:
+    """Raise ``ValueError`` unless these parameters are at least 1, or None."""
+    for name in names:
+        value = getattr(policy, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}, expected a whole number of at least 1")

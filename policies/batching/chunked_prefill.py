@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from policies.batching import Batching, StepLimits
+from policies.batching import Batching, StepLimits, at_least_one
 from policies.views import ReplicaView
 
 
@@ -22,10 +22,7 @@ class ChunkedPrefill(Batching):
     _shared: StepLimits = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("max_batched_tokens", "max_running_requests", "long_prefill_threshold_tokens"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}, expected a whole number of at least 1")
+        at_least_one(self, "max_batched_tokens", "max_running_requests", "long_prefill_threshold_tokens")
         alone = StepLimits(self.max_batched_tokens, self.max_running_requests, self.max_batched_tokens)
         chunk = self.long_prefill_threshold_tokens
         object.__setattr__(self, "_alone", alone)

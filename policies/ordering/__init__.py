@@ -1,18 +1,56 @@
 """In which order waiting requests are admitted."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 from policies.horizon import FOREVER
-from policies.views import RequestView
+from policies.prediction import LengthPredictor
+from policies.views import GroupView, RequestView
 
 
 class Ordering(ABC):
-    """Sorts the queue: the request with the smallest key is admitted first; ties keep arrival order."""
+    """Sorts the queue: the request with the smallest key is admitted first; ties keep arrival order.
 
-    stable_steps: ClassVar[int] = FOREVER
-    """Steps for which the order of requests already waiting stands while none arrives or finishes."""
+    A key is taken when its request enters the queue, on arrival or after a preemption. With ``preemptive``, a waiting
+    request for which there is no room displaces the running one with the greatest key, if that is greater than its own;
+    the keys of running requests are then taken anew in every step that is planned.
+    """
+
+    preemptive: ClassVar[bool] = False
+    stable_steps: int = FOREVER
+    """Steps for which the order stands while no request arrives, finishes or is preempted."""
 
     @abstractmethod
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
-        """The request's place, taken when it enters the queue at ``now_s``."""
+        """The request's place."""
+
+    def admitted(self, request: RequestView) -> None:
+        """Take note that a request left the queue to run."""
+
+    @property
+    def predictors(self) -> tuple[LengthPredictor, ...]:
+        """The length predictors that it asks, which must be told of arrivals and finishes."""
+        return ()
+
+
+class GroupOrdering(Ordering):
+    """Sorts requests in groups: each group by its own keys, and whose turn it is by what groups have been served.
+
+    The turn is decided when a request is to be admitted, so the work is by the number of groups, not of requests.
+    """
+
+    def group(self, request: RequestView) -> str:
+        """The name of the request's group, by default its tenant."""
+        return request.tenant
+
+    def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
+        """The request's place within its group, by default by arrival."""
+        return (request.arrival_s,)
+
+    def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:
+        """Take note that a request waits in ``group``, where none did; ``others`` are the groups that wait too."""
+
+    @abstractmethod
+    def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
+        """The group whose first request is next; ``groups`` are those that wait, in a fixed order, never empty."""

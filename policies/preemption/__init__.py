@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+from policies.prediction import LengthPredictor
 from policies.views import RequestView, RunningView
 
 
@@ -11,3 +12,8 @@ class Preemption(ABC):
     @abstractmethod
     def victim(self, running: RunningView) -> RequestView:
         """The running request to preempt; ``running`` is never empty."""
+
+    @property
+    def predictors(self) -> tuple[LengthPredictor, ...]:
+        """The length predictors that it asks, which must be told of arrivals and finishes."""
+        return ()

@@ -52,9 +52,7 @@ class Roofline:
     def prefill_attention_s(self, work: AttentionWork, computed_tokens: int, tokens: int) -> float:
         """Attention of one prompt chunk over its ``computed_tokens`` predecessors and itself, one layer."""
         pairs = attended_pairs(computed_tokens, tokens, work.window_tokens)
-        context = computed_tokens + tokens
-        if work.window_tokens is not None:
-            context = min(context, work.window_tokens + tokens)
+        context = read_context(computed_tokens, tokens, work.window_tokens)
         moved_bytes = context * work.kv_bytes_per_token + tokens * work.query_bytes_per_token
         return max(
             self.attention_compute_s(pairs * work.flops_per_pair),
@@ -82,3 +80,9 @@ def attended_pairs(computed_tokens: int, tokens: int, window_tokens: int | None)
         return tokens * computed_tokens + tokens * (tokens + 1) // 2
     growing = min(tokens, max(0, window_tokens - computed_tokens))
     return growing * computed_tokens + growing * (growing + 1) // 2 + (tokens - growing) * window_tokens
+
+
+def read_context(computed_tokens: int, tokens: int, window_tokens: int | None) -> int:
+    """Tokens whose keys and values a chunk reads: those before it, as far as its first query sees, and its own."""
+    context = computed_tokens + tokens
+    return context if window_tokens is None else min(context, window_tokens + tokens)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from simcore.clock import NS_PER_S
-from simcore.cost.roofline import attended_pairs
+from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.step_cost import StepCost, attended_tokens
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.plan import BatchPlan
@@ -22,7 +22,7 @@ class WorkCounter:
         self._decode_steps: dict[int, int] = {}
         self._mixed_steps: dict[tuple[int, int, int], int] = {}
         self._decode_context = [0] * len(self._windows)
-        self._prefill_context = 0
+        self._prefill_context = [0] * len(self._windows)
         self._prefill_pairs = [0] * len(self._windows)
 
     def count_decodes(self, pool: DecodePool, steps: int) -> None:
@@ -47,8 +47,8 @@ class WorkCounter:
                 for index, window_tokens in enumerate(self._windows):
                     self._decode_context[index] -= attended_tokens(context_tokens, window_tokens)
         for _, tokens, computed_tokens in plan.chunks:
-            self._prefill_context += computed_tokens + tokens
             for index, window_tokens in enumerate(self._windows):
+                self._prefill_context[index] += read_context(computed_tokens, tokens, window_tokens)
                 self._prefill_pairs[index] += attended_pairs(computed_tokens, tokens, window_tokens)
 
     @property
@@ -79,7 +79,8 @@ class WorkCounter:
             total += steps * sum(op.count * op.bytes(tokens) for op in cost.layers)
             total += steps * sum(op.count * op.bytes(rows) for op in cost.head if rows)
         for work in cost.attention:
-            context = self._decode_context[self._windows.index(work.window_tokens)] + self._prefill_context
+            index = self._windows.index(work.window_tokens)
+            context = self._decode_context[index] + self._prefill_context[index]
             total += work.count * work.kv_bytes_per_token * context
         return total
 

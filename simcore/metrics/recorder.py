@@ -34,6 +34,7 @@ STEP_FIELDS = (
     "running_requests",
     "waiting_requests",
     "used_blocks",
+    "used_blocks_at_end",
     "context_tokens",
     "preempted_requests",
 )

@@ -206,7 +206,9 @@ def _objective(values: Float64Array, percentile: str, limit_s: float) -> dict[st
 def _kv(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
     scenario = facts.scenario
     block_size = scenario.memory.block_size_tokens
-    held = float((steps["used_blocks"] * (steps["end_s"] - steps["start_s"])).sum())
+    # Within a row blocks grow about evenly.
+    mean_blocks = (steps["used_blocks"] + steps["used_blocks_at_end"]) / 2
+    held = float((mean_blocks * (steps["end_s"] - steps["start_s"])).sum())
     all_blocks = facts.total_blocks * scenario.cluster.replicas
     return {
         "block_size_tokens": block_size,

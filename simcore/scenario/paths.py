@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from simcore.hardware import accelerator_names
 from simcore.models import preset_names
 from simcore.scenario.sections import Scenario
-from simcore.workload.config import EmpiricalLengths, SyntheticWorkload, TraceWorkload
+from simcore.workload.config import EmpiricalLengths, StreamsWorkload, SyntheticWorkload, TraceWorkload
 
 
 def with_absolute_paths(scenario: Scenario, base_dir: Path) -> Scenario:
@@ -33,6 +33,8 @@ def _file_or_name(text: str, names: tuple[str, ...], base_dir: Path) -> str:
 
 def _workload(section: BaseModel, base_dir: Path) -> BaseModel:
     match section:
+        case StreamsWorkload():
+            return section.model_copy(update={"streams": [_workload(stream, base_dir) for stream in section.streams]})
         case TraceWorkload():
             return section.model_copy(update={"trace": str(base_dir.absolute() / section.trace)})
         case SyntheticWorkload(lengths=EmpiricalLengths() as lengths):

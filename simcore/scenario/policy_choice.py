@@ -1,14 +1,19 @@
 """From the name and parameters of a policy in a scenario to the policy itself."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from policies.registry import UnknownPolicyError, policy_class, policy_names
+from policies.ordering import Ordering
+from policies.prediction import LengthPredictor
+from policies.registry import UnknownPolicyError, policy_class, policy_name, policy_names
 from simcore.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name
 from simcore.validation import explain
+
+_KINDS: dict[Any, str] = {LengthPredictor: "prediction", Ordering: "ordering"}
+"""Policies that other policies take as parameters, by the type of the parameter."""
 
 
 def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
@@ -23,17 +28,26 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
         chosen = policy_class(kind, name)
     except UnknownPolicyError as error:
         raise UnknownNameError(f"{field}.name", name, error.known) from None
+    if not is_dataclass(chosen):
+        raise ServetwinError(
+            f"{field}.name is {name!r}, whose class {chosen.__qualname__} is no dataclass, as it must be."
+        )
     parameters = _parameters(chosen)
     values = {key: value for key, value in section.items() if key != "name"}
     for key in values:
         if key not in parameters.model_fields:
             raise _unknown_parameter(f"{field}.{key}", str(key), name, tuple(parameters.model_fields))
+    nested = _nested_kinds(chosen)
     try:
-        given = parameters.model_validate(values)
+        plain = {key: _with_whole_keys(value) for key, value in values.items() if key not in nested}
+        given = parameters.model_validate(plain)
     except ValidationError as error:
         raise explain(error, parameters, f"{field}.") from None
+    arguments = {key: getattr(given, key) for key in type(given).model_fields if key not in nested}
+    for key in values.keys() & nested.keys():
+        arguments[key] = _nested_policy(nested[key], values[key], f"{field}.{key}")
     try:
-        return chosen(**{key: getattr(given, key) for key in type(given).model_fields})
+        return chosen(**arguments)
     except ValueError as error:
         raise ServetwinError(f"{field}.{error}.") from error
 
@@ -46,17 +60,56 @@ def _unknown_parameter(field: str, key: str, policy: str, known: tuple[str, ...]
 def complete_policy(kind: str, section: Mapping[str, Any], field: str) -> dict[str, Any]:
     """The section with every parameter's default filled in; raises as ``build_policy`` does."""
     policy = build_policy(kind, section, field)
-    given = {item.name: getattr(policy, item.name) for item in fields(policy) if item.init}
-    return {"name": section["name"], **given}
+    return {"name": section["name"], **_described(policy)}
+
+
+def _described(policy: Any) -> dict[str, Any]:
+    """The parameters of a policy; a policy among them is a section of its own."""
+    nested = _nested_kinds(type(policy))
+    described: dict[str, Any] = {}
+    for item in fields(policy):
+        if item.init:
+            value = getattr(policy, item.name)
+            if item.name in nested:
+                value = {"name": policy_name(nested[item.name], type(value)), **_described(value)}
+            described[item.name] = value
+    return described
+
+
+def _nested_policy(kind: str, section: Any, field: str) -> Any:
+    """A policy that is a parameter of another: its section, or its bare name."""
+    if isinstance(section, str):
+        section = {"name": section}
+    if not isinstance(section, Mapping):
+        raise InputError(field, section, f"a mapping whose name is one of {', '.join(policy_names(kind))}")
+    return build_policy(kind, section, field)
+
+
+def _nested_kinds(policy: type[Any]) -> dict[str, str]:
+    """The parameters of a policy that are policies themselves, each with its kind."""
+    return {name: _KINDS[hint] for name, hint in get_type_hints(policy).items() if hint in _KINDS}
 
 
 def _parameters(policy: type[Any]) -> type[BaseModel]:
     """A pydantic model of the fields that a policy's constructor takes."""
-    hints = get_type_hints(policy)
+    hints, nested = get_type_hints(policy), _nested_kinds(policy)
     taken: dict[str, Any] = {
-        item.name: (hints[item.name], ... if item.default is MISSING else item.default)
+        item.name: (Any if item.name in nested else hints[item.name], _default(item))
         for item in fields(policy)
         if item.init
     }
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     return create_model(policy.__name__, __config__=config, **taken)
+
+
+def _with_whole_keys(value: Any) -> Any:
+    """A mapping by level as written back from JSON, whose keys are always text."""
+    if isinstance(value, Mapping) and value and all(isinstance(key, str) and key.isdecimal() for key in value):
+        return {int(key): inner for key, inner in value.items()}
+    return value
+
+
+def _default(item: Field[Any]) -> Any:
+    if item.default is not MISSING:
+        return item.default
+    return ... if item.default_factory is MISSING else item.default_factory()

@@ -27,6 +27,8 @@ def fill_under_contention(scheduler: "Scheduler", limits: StepLimits, now_s: flo
         if request.number not in scheduler.running:
             continue
         if request.pool is not None:
+            if not limits.decode:
+                continue
             tokens, blocks = 1, int(pool.needs_block(request.origin))
         else:
             tokens = min(request.tokens_to_compute, limits.max_chunk_tokens, budget)
@@ -51,7 +53,7 @@ def fill_under_contention(scheduler: "Scheduler", limits: StepLimits, now_s: flo
                 plan.add_chunk(request, tokens)
         elif tokens:
             plan.decoding += 1
-        else:
+        elif limits.decode:
             stalled.append(request)
     plan.stalled = stalled
     return plan

@@ -20,9 +20,9 @@ class BatchPlan:
     """The batch of one step, or of several alike.
 
     ``decoding`` requests gain one token each: all that decode, except the ``stalled`` ones, for which the token budget
-    had no room. ``chunks`` are in scheduling order, those of newly ``admitted`` requests last, ``prefill_tokens``
-    together. ``preempted`` requests are already back in the queue. The plan stands for ``stable_steps`` steps; an
-    arrival can end that only if ``admits_arrivals``.
+    had no room. ``chunks`` are in scheduling order, the ``admitted`` requests' last, ``prefill_tokens`` in all.
+    ``preempted`` requests are already back in the queue. The plan stands for ``stable_steps`` steps; an arrival can end
+    that only if ``admits_arrivals``. A plan of nothing may be worth another look at ``retry_ns``.
     """
 
     decoding: int = 0
@@ -33,6 +33,7 @@ class BatchPlan:
     preempted: Sequence[Request] = ()
     stable_steps: int = 1
     admits_arrivals: bool = True
+    retry_ns: int | None = None
 
     def add_chunk(self, request: Request, tokens: int) -> None:
         """Prefill the next ``tokens`` tokens of a request."""

@@ -1,16 +1,20 @@
 """The scheduler of one replica: fills each step within the limits that its policies set."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policies.batching import Batching, StepLimits
-from policies.ordering import Ordering
+from policies.ordering import GroupOrdering, Ordering
 from policies.preemption import Preemption
+from simcore.clock import NS_PER_S
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import UNSET, Request
 from simcore.scheduling.contention import fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
+from simcore.scheduling.displacement import displace
+from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.plan import BatchPlan
-from simcore.scheduling.waiting_queue import WaitingQueue
+from simcore.scheduling.waiting_queue import KeyedQueue, WaitingQueue
 
 
 class Scheduler:
@@ -38,19 +42,26 @@ class Scheduler:
         self.batching = batching
         self.preemption = preemption
         self.memory = memory
-        self.waiting = WaitingQueue(ordering)
         self.running: dict[int, Request] = {}
         self.prefilling: dict[int, Request] = {}
         self.pool = DecodePool(memory.block_size_tokens, window_tokens)
+        self.ordering = ordering
+        self.predictors = (*ordering.predictors, *preemption.predictors)
+        self.groups: GroupedQueue | None = None
+        self.waiting: WaitingQueue
+        if isinstance(ordering, GroupOrdering):
+            self.waiting = self.groups = GroupedQueue(ordering, self.pool)
+        else:
+            self.waiting = KeyedQueue(ordering)
         self._reserve_whole_prompt = reserve_whole_prompt
-        self._stable_steps = min(ordering.stable_steps, batching.stable_steps)
+        self._now_s = 0.0
         self._admissions = 0
         self._latest_decoding_admission = 0
 
     @property
     def waiting_requests(self) -> int:
         """Requests in the queue."""
-        return len(self.waiting)
+        return self.waiting.size
 
     @property
     def running_requests(self) -> int:
@@ -61,6 +72,23 @@ class Scheduler:
     def decoding_requests(self) -> int:
         """Requests whose prompt is done."""
         return self.pool.size
+
+    @property
+    def decode_steps(self) -> int:
+        """Steps so far in which running requests decoded."""
+        return self.pool.steps
+
+    @property
+    def oldest_arrival_s(self) -> float | None:
+        """When the request that is next to be admitted arrived."""
+        return self.waiting.first(self._now_s).arrival_s if self.waiting.size else None
+
+    @property
+    def next_blocks(self) -> int | None:
+        """KV blocks that the request that is next to be admitted needs."""
+        if not self.waiting.size:
+            return None
+        return self.memory.blocks_for(self.waiting.first(self._now_s).tokens_to_compute)
 
     @property
     def free_blocks(self) -> int:
@@ -78,25 +106,42 @@ class Scheduler:
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
-        now_s = now_ns / 1e9
+        self._now_s = now_s = now_ns / 1e9
         limits = self.batching.limits(self, now_s)
-        plan = self._fill_running(limits) or fill_under_contention(self, limits, now_s)
-        budget = limits.max_batched_tokens - plan.decoding - plan.prefill_tokens
-        if self.waiting.heap and not plan.preempted:
-            budget = self._admit(plan, limits, budget, now_ns)
+        displaced = displace(self, limits, now_s) if self.ordering.preemptive and self.waiting.size else []
+        plan = self._fill(limits, now_ns)
+        if not limits.decode and not plan.chunks and self.pool.size:
+            # Nobody could be admitted after all: rather decode than do nothing.
+            limits = replace(limits, decode=True)
+            plan = self._fill(limits, now_ns)
+        if displaced:
+            plan.preempted = [*displaced, *plan.preempted]
         if not plan.chunks and not plan.preempted and not plan.stalled:
-            plan.stable_steps = self._stable_steps
-            plan.admits_arrivals = budget > 0 and len(self.running) < limits.max_running_requests
+            full = len(self.running) >= limits.max_running_requests
+            plan.stable_steps = min(self.ordering.stable_steps, limits.stable_steps)
+            if self.groups is not None and self.waiting.size and not full:
+                # Whose turn it is changes with what each group has been served meanwhile.
+                plan.stable_steps = 1
+            room = limits.max_batched_tokens > plan.decoding and not full
+            plan.admits_arrivals = room or self.ordering.preemptive
+        if limits.retry_at_s is not None:
+            plan.retry_ns = round(limits.retry_at_s * NS_PER_S)
+        return plan
+
+    def _fill(self, limits: StepLimits, now_ns: int) -> BatchPlan:
+        plan = self._fill_running(limits) or fill_under_contention(self, limits, self._now_s)
+        if limits.admit and self.waiting.size and not plan.preempted:
+            self._admit(plan, limits, now_ns)
         return plan
 
     def _fill_running(self, limits: StepLimits) -> BatchPlan | None:
         """Serve all running requests, or None if budget or memory may not suffice for all of them."""
         pool, memory = self.pool, self.memory
-        budget = limits.max_batched_tokens - pool.size
-        blocks = pool.blocks_due()
+        decoding, blocks = (pool.size, pool.blocks_due()) if limits.decode else (0, 0)
+        budget = limits.max_batched_tokens - decoding
         if budget < 0 or blocks > memory.free_blocks:
             return None
-        plan = BatchPlan(decoding=pool.size)
+        plan = BatchPlan(decoding)
         for request in self.prefilling.values():
             wanted = min(request.tokens_to_compute, limits.max_chunk_tokens)
             if wanted > budget and request.admission < self._latest_decoding_admission:
@@ -113,15 +158,21 @@ class Scheduler:
             memory.allocate(blocks)
         return plan
 
-    def _admit(self, plan: BatchPlan, limits: StepLimits, budget: int, now_ns: int) -> int:
+    def _admit(self, plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
         waiting, memory = self.waiting, self.memory
-        while budget > 0 and waiting.heap and len(self.running) < limits.max_running_requests:
-            request = waiting.first()
+        budget = limits.max_batched_tokens - plan.decoding - plan.prefill_tokens
+        while budget > 0 and waiting.size and len(self.running) < limits.max_running_requests:
+            request = waiting.first(self._now_s)
             known = request.tokens_to_compute
-            tokens = min(known, limits.max_chunk_tokens, budget)
+            if limits.whole_prompts:
+                tokens = known
+                if known > budget and (plan.decoding or plan.chunks):
+                    break
+            else:
+                tokens = min(known, limits.max_chunk_tokens, budget)
             blocks = memory.blocks_for(tokens)
             required = memory.blocks_for(known) if self._reserve_whole_prompt else blocks
-            if required > memory.free_blocks:
+            if required > memory.free_blocks or not self.batching.accepts(request, len(self.running)):
                 break
             waiting.pop()
             memory.allocate(blocks)
@@ -131,10 +182,12 @@ class Scheduler:
                 request.first_scheduled_ns = now_ns
             self.running[request.number] = request
             self.prefilling[request.number] = request
+            self.ordering.admitted(request)
+            if self.groups is not None:
+                self.groups.group_of(request).admitted(request)
             plan.add_chunk(request, tokens)
             plan.admitted += 1
             budget -= tokens
-        return budget
 
     def steps_before_shortage(self, limit: int) -> int:
         """How many steps like the one just planned, itself included, memory has room for; at most ``limit``."""
@@ -154,6 +207,8 @@ class Scheduler:
         pool.advance(steps)
         for request in plan.stalled:
             request.origin = pool.join(request.computed_tokens)
+            if self.groups is not None:
+                self.groups.group_of(request).moved(1)
 
     def commit_chunks(self, plan: BatchPlan) -> list[Request]:
         """Take note that the plan's prompt chunks are in memory; returns the requests whose prefill is complete."""
@@ -170,26 +225,31 @@ class Scheduler:
         self._latest_decoding_admission = max(self._latest_decoding_admission, request.admission)
         request.pool = self.pool
         request.origin = self.pool.join(request.computed_tokens)
+        if self.groups is not None:
+            self.groups.group_of(request).joined(request)
 
     def finish(self, request: Request) -> None:
         """Free what a running request holds: it is complete."""
-        self._free(request)
-        del self.running[request.number]
+        self._free(request, finished=True)
 
     def preempt(self, request: Request, now_s: float) -> None:
         """Free what a running request holds and put it back into the queue; its tokens will be computed again."""
-        self.finish(request)
+        self._free(request, finished=False)
         self.prefilling.pop(request.number, None)
         request.computed_tokens = 0
         request.preemptions += 1
         self.waiting.push(request, now_s)
 
-    def _free(self, request: Request) -> None:
-        if request.pool is not None:
+    def _free(self, request: Request, finished: bool) -> None:
+        decoding = request.pool is not None
+        if self.groups is not None:
+            self.groups.group_of(request).left(request, decoding, finished)
+        if decoding:
             request.known_output_tokens = request.generated_tokens
             request.computed_tokens = self.pool.leave(request.origin)
             request.pool = None
         self.memory.release(self.memory.blocks_for(request.computed_tokens))
+        del self.running[request.number]
 
     def scheduled(self, plan: BatchPlan) -> Iterator[tuple[Request, int]]:
         """Each request of a plan just made with its new tokens, in scheduling order; walks the whole batch."""
@@ -198,7 +258,7 @@ class Scheduler:
         for number, request in self.running.items():
             if number in chunk_tokens:
                 yield request, chunk_tokens[number]
-            elif request.pool is not None and number not in left_out:
+            elif plan.decoding and request.pool is not None and number not in left_out:
                 yield request, 1
 
     def check_invariants(self) -> None:

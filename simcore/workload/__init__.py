@@ -1,13 +1,15 @@
 """Workloads: requests with their arrivals and lengths, made at random or read from a trace."""
 
-from simcore.workload.batch import ClosedLoop, OpenLoop, RequestBatch
+from simcore.workload.batch import NO_OUTPUT_LIMIT, ClosedLoop, OpenLoop, RequestBatch
 from simcore.workload.building import build_workload
-from simcore.workload.config import SyntheticWorkload, TraceWorkload, WorkloadConfig
+from simcore.workload.config import StreamsWorkload, SyntheticWorkload, TraceWorkload, WorkloadConfig
 
 __all__ = [
+    "NO_OUTPUT_LIMIT",
     "ClosedLoop",
     "OpenLoop",
     "RequestBatch",
+    "StreamsWorkload",
     "SyntheticWorkload",
     "TraceWorkload",
     "WorkloadConfig",

@@ -1,7 +1,7 @@
 """Requests in columns: how every workload, made or read, hands its requests to the simulator."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -9,21 +9,53 @@ from numpy.typing import NDArray
 
 Int64Array = NDArray[np.int64]
 
+NO_OUTPUT_LIMIT = 2**31 - 1
+"""``max_output_tokens`` of a request whose client sets no limit: as long as any output may be."""
+
+LEAST_URGENT = 2**31 - 1
+"""The greatest number that a priority may be."""
+
 
 @dataclass(frozen=True, slots=True)
 class RequestBatch:
     """Consecutive requests of a workload, one array element each.
 
     ``arrival_ns`` is nanoseconds since the start, never decreasing, also across batches.
-    ``output_tokens`` is the true length, which no policy ever sees.
+    ``output_tokens`` is the true length, which no policy ever sees; it never exceeds ``max_output_tokens``.
+
+    The other columns are None where all requests have the default: ``tenant``, a position in ``tenants`` (which may
+    name some that send nothing), else the tenant ""; ``priority``, 0 to LEAST_URGENT, else 0;
+    ``max_output_tokens``, the limit that the client sets, else NO_OUTPUT_LIMIT.
     """
 
     arrival_ns: Int64Array
     prompt_tokens: Int64Array
     output_tokens: Int64Array
+    tenant: Int64Array | None = None
+    tenants: tuple[str, ...] = ()
+    priority: Int64Array | None = None
+    max_output_tokens: Int64Array | None = None
 
     def __len__(self) -> int:
         return len(self.arrival_ns)
+
+    def at(self, places: slice | NDArray[np.intp]) -> "RequestBatch":
+        """The requests at ``places``, in that order."""
+        return RequestBatch(
+            self.arrival_ns[places],
+            self.prompt_tokens[places],
+            self.output_tokens[places],
+            None if self.tenant is None else self.tenant[places],
+            self.tenants,
+            None if self.priority is None else self.priority[places],
+            None if self.max_output_tokens is None else self.max_output_tokens[places],
+        )
+
+    def cut_to_limits(self) -> "RequestBatch":
+        """The same with every output ended at its request's limit, as an engine ends it."""
+        if self.max_output_tokens is None:
+            return self
+        return replace(self, output_tokens=np.minimum(self.output_tokens, self.max_output_tokens))
 
 
 class OpenLoop(Protocol):

@@ -1,12 +1,15 @@
 """From the ``workload:`` section of a scenario to the requests it stands for."""
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from simcore.errors import InputError
-from simcore.workload import arrivals, lengths, pairs
-from simcore.workload.batch import ClosedLoop, OpenLoop, RequestBatch
+from simcore.workload import arrivals as processes
+from simcore.workload import lengths, pairs
+from simcore.workload.batch import NO_OUTPUT_LIMIT, ClosedLoop, OpenLoop, RequestBatch
 from simcore.workload.config import (
     ClosedLoopArrivals,
     ConstantArrivals,
@@ -15,18 +18,23 @@ from simcore.workload.config import (
     FixedLength,
     GammaArrivals,
     Length,
+    LengthColumns,
     LognormalLength,
     OnOffArrivals,
     PoissonArrivals,
     QuantilesLength,
+    SenderSection,
+    StreamsWorkload,
     SyntheticWorkload,
-    TraceColumns,
     TraceWorkload,
     UniformLength,
     WorkloadConfig,
     quantile_share,
 )
+from simcore.workload.in_memory import InMemoryOpenLoop, merge
 from simcore.workload.recorded import replay
+from simcore.workload.senders import LabelledOpenLoop, Sender, Senders
+from simcore.workload.streams import seed_of_part
 from simcore.workload.synthetic import SyntheticOpenLoop
 from simcore.workload.traces import Columns, read_trace
 
@@ -36,54 +44,104 @@ OpenLoopArrivals = PoissonArrivals | GammaArrivals | ConstantArrivals | OnOffArr
 def build_workload(config: WorkloadConfig, seed: int, base_dir: Path) -> OpenLoop | ClosedLoop:
     """The requests that ``config`` describes; files are looked up from ``base_dir``, the scenario's folder.
 
-    The same configuration and seed give the same requests, to the bit. A replayed trace also has ``notices``: what
-    was left out of it or reordered. Raises FileError for a file that cannot be read, InputError for a duration without
-    a request.
+    The same configuration and seed give the same requests, to the bit. A trace, and streams, also have ``notices``:
+    what was left out, reordered or shortened. Raises FileError for a file that cannot be read, InputError for a
+    duration without a request and for a closed loop among streams.
     """
+    if isinstance(config, StreamsWorkload):
+        return _merged_streams(config, seed, base_dir)
     if isinstance(config, TraceWorkload):
-        return replay(
-            base_dir / config.trace,
-            config.format,
-            _columns(config.columns),
-            rate_scale=config.rate_scale,
-            window_s=config.window_s,
-            requests=config.requests,
-            sort=config.sort,
-            skip_failed=config.skip_failed,
-        )
-    length_pairs = _length_pairs(config, base_dir)
+        return _recorded(config, seed, base_dir)
     if isinstance(config.arrivals, ClosedLoopArrivals):
-        # The configuration is valid, so closed-loop arrivals come with a number of requests.
-        return _closed_loop(config.arrivals, config.requests or 0, length_pairs, seed)
-    return _open_loop(config, config.arrivals, length_pairs, seed)
+        return _closed_loop(config, config.arrivals, seed, base_dir)
+    return _open_loop(config, config.arrivals, seed, base_dir)
 
 
-def _closed_loop(config: ClosedLoopArrivals, requests: int, length_pairs: pairs.LengthPairs, seed: int) -> ClosedLoop:
-    prompt_tokens, output_tokens = length_pairs.start(seed)(requests)
-    all_requests = RequestBatch(np.zeros(requests, dtype=np.int64), prompt_tokens, output_tokens)
-    return ClosedLoop(config.concurrency, round(config.think_time_s * 1e9), all_requests)
+def _merged_streams(config: StreamsWorkload, seed: int, base_dir: Path) -> InMemoryOpenLoop:
+    """All requests in order of arrival.
+
+    What a stream draws depends on its tenant and on how many streams above it have the same one, so streams of other
+    tenants come, go and change places without changing it.
+    """
+    same_tenant: Counter[str] = Counter()
+    parts: list[RequestBatch] = []
+    notices: list[str] = []
+    for number, stream in enumerate(config.streams):
+        own_seed = seed_of_part(seed, f"stream {same_tenant[stream.tenant]} of {stream.tenant}")
+        same_tenant[stream.tenant] += 1
+        try:
+            workload = build_workload(stream, own_seed, base_dir)
+            if isinstance(workload, ClosedLoop):
+                expected = "arrivals that do not wait for answers, as a closed loop cannot be one of several streams"
+                raise InputError("workload.arrivals.name", "closed-loop", expected)
+            parts.extend(workload.batches())
+        except InputError as error:
+            field = f"workload.streams.{number}{error.field.removeprefix('workload')}"
+            raise InputError(field, error.value, error.expected, error.nearest) from None
+        notices.extend(getattr(workload, "notices", ()))
+    return InMemoryOpenLoop(merge(parts), tuple(notices))
 
 
-def _open_loop(
-    config: SyntheticWorkload, process: OpenLoopArrivals, length_pairs: pairs.LengthPairs, seed: int
-) -> SyntheticOpenLoop:
+def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenLoop:
+    recorded = replay(
+        base_dir / config.trace,
+        config.format,
+        _columns(config.columns),
+        rate_scale=config.rate_scale,
+        window_s=config.window_s,
+        requests=config.requests,
+        sort=config.sort,
+        skip_failed=config.skip_failed,
+    )
+    senders = _senders(config)
+    if senders is None:
+        return recorded
+    return replace(recorded, requests=senders.start(seed)(recorded.requests))
+
+
+def _closed_loop(config: SyntheticWorkload, arrivals: ClosedLoopArrivals, seed: int, base_dir: Path) -> ClosedLoop:
+    # The configuration is valid, so closed-loop arrivals come with a number of requests.
+    count = config.requests or 0
+    prompt_tokens, output_tokens = _length_pairs(config, base_dir).start(seed)(count)
+    requests = RequestBatch(np.zeros(count, dtype=np.int64), prompt_tokens, output_tokens)
+    senders = _senders(config)
+    if senders is not None:
+        requests = senders.start(seed)(requests)
+    return ClosedLoop(arrivals.concurrency, round(arrivals.think_time_s * 1e9), requests)
+
+
+def _open_loop(config: SyntheticWorkload, process: OpenLoopArrivals, seed: int, base_dir: Path) -> OpenLoop:
     duration_ns = None if config.duration_s is None else round(config.duration_s * 1e9)
+    length_pairs = _length_pairs(config, base_dir)
     workload = SyntheticOpenLoop(_arrivals(process), length_pairs, seed, config.requests, duration_ns)
     if next(workload.batches(), None) is None:
         raise InputError("workload.duration_s", config.duration_s, "long enough for a request to arrive")
-    return workload
+    senders = _senders(config)
+    return workload if senders is None else LabelledOpenLoop(workload, senders, seed)
 
 
-def _arrivals(config: OpenLoopArrivals) -> arrivals.ArrivalProcess:
+def _senders(config: SenderSection) -> Senders | None:
+    """Who sends, or None where nothing is said of it."""
+    limit = config.max_output_tokens or NO_OUTPUT_LIMIT
+    if config.tenants is None:
+        sender = Sender(config.tenant, config.priority, limit)
+        return None if sender == Sender() else Senders((sender,), (1.0,))
+    tenants = tuple(
+        Sender(tenant.name, tenant.priority, tenant.max_output_tokens or NO_OUTPUT_LIMIT) for tenant in config.tenants
+    )
+    return Senders(tenants, tuple(tenant.share for tenant in config.tenants))
+
+
+def _arrivals(config: OpenLoopArrivals) -> processes.ArrivalProcess:
     match config:
         case PoissonArrivals():
-            return arrivals.Poisson(config.rate_per_s)
+            return processes.Poisson(config.rate_per_s)
         case GammaArrivals():
-            return arrivals.Gamma(config.rate_per_s, config.cv)
+            return processes.Gamma(config.rate_per_s, config.cv)
         case ConstantArrivals():
-            return arrivals.Constant(config.rate_per_s)
+            return processes.Constant(config.rate_per_s)
         case OnOffArrivals():
-            return arrivals.OnOff(config.on_rate_per_s, config.off_rate_per_s, config.on_s, config.off_s)
+            return processes.OnOff(config.on_rate_per_s, config.off_rate_per_s, config.on_s, config.off_s)
 
 
 def _length_pairs(config: SyntheticWorkload, base_dir: Path) -> pairs.LengthPairs:
@@ -114,7 +172,5 @@ def _length(config: Length) -> lengths.LengthDistribution:
             return lengths.Quantiles(shares, tuple(config.tokens.values()))
 
 
-def _columns(config: TraceColumns | None) -> Columns | None:
-    if config is None:
-        return None
-    return Columns(config.arrival, config.arrival_unit, config.prompt_tokens, config.output_tokens)
+def _columns(config: LengthColumns | None) -> Columns | None:
+    return None if config is None else Columns(**config.model_dump())

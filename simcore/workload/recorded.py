@@ -1,37 +1,15 @@
 """A workload that replays a trace."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from simcore.errors import FileError, InputError
-from simcore.workload.batch import Int64Array, RequestBatch
-from simcore.workload.synthetic import BATCH_REQUESTS
-from simcore.workload.traces import Columns, read_trace
+from simcore.workload.batch import RequestBatch
+from simcore.workload.in_memory import InMemoryOpenLoop
+from simcore.workload.traces import Columns, Trace, read_trace
 
 _LATEST_NS = 9.2e18
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedOpenLoop:
-    """Requests as recorded, held in memory (24 bytes each), so that a broken row shows before anything runs.
-
-    ``notices`` are sentences that a user should see: what was left out of the trace or put in order.
-    """
-
-    arrival_ns: Int64Array
-    prompt_tokens: Int64Array
-    output_tokens: Int64Array
-    notices: tuple[str, ...] = field(default=())
-    batch_requests: int = BATCH_REQUESTS
-
-    def batches(self) -> Iterator[RequestBatch]:
-        """The requests in order of arrival."""
-        for start in range(0, len(self.arrival_ns), self.batch_requests):
-            part = slice(start, start + self.batch_requests)
-            yield RequestBatch(self.arrival_ns[part], self.prompt_tokens[part], self.output_tokens[part])
 
 
 def replay(
@@ -44,7 +22,7 @@ def replay(
     requests: int | None = None,
     sort: bool = False,
     skip_failed: bool = False,
-) -> RecordedOpenLoop:
+) -> InMemoryOpenLoop:
     """The requests of the trace at ``path``, ``rate_scale`` times as fast as recorded.
 
     ``window_s`` keeps requests from its start to just before its end, in seconds since the first request and before
@@ -74,14 +52,27 @@ def replay(
         if scaled[-1] > _LATEST_NS:
             raise InputError("workload.rate_scale", rate_scale, "a scale at which all arrive within 291 years")
         arrival_ns = scaled.astype(np.int64)
-    notices = _notices(path, trace.failed, trace.out_of_order)
-    return RecordedOpenLoop(arrival_ns, trace.prompt_tokens[first:last], trace.output_tokens[first:last], notices)
+    kept = slice(first, last)
+    recorded = RequestBatch(
+        arrival_ns,
+        trace.prompt_tokens[kept],
+        trace.output_tokens[kept],
+        None if trace.tenant is None else trace.tenant[kept],
+        trace.tenants,
+        None if trace.priority is None else trace.priority[kept],
+        None if trace.max_output_tokens is None else trace.max_output_tokens[kept],
+    )
+    cut = recorded.cut_to_limits()
+    shortened = int(np.count_nonzero(cut.output_tokens < recorded.output_tokens))
+    return InMemoryOpenLoop(cut, _notices(path, trace, shortened))
 
 
-def _notices(path: Path, failed: int, out_of_order: int) -> tuple[str, ...]:
+def _notices(path: Path, trace: Trace, shortened: int) -> tuple[str, ...]:
     notices = []
-    if failed:
-        notices.append(f"{path}: {failed} failed requests (no output token) were left out.")
-    if out_of_order:
-        notices.append(f"{path}: {out_of_order} requests were out of order and were put in order of arrival.")
+    if trace.failed:
+        notices.append(f"{path}: {trace.failed} failed requests (no output token) were left out.")
+    if trace.out_of_order:
+        notices.append(f"{path}: {trace.out_of_order} requests were out of order and were put in order of arrival.")
+    if shortened:
+        notices.append(f"{path}: {shortened} outputs are longer than their limit and end there.")
     return tuple(notices)

@@ -12,6 +12,15 @@ def random_stream(seed: int, purpose: str) -> np.random.Generator:
     arrival rate therefore keeps every length, and compares two rates on the same draws (common random numbers).
     Raises InputError for a negative seed.
     """
+    return np.random.default_rng(_sequence(seed, purpose))
+
+
+def seed_of_part(seed: int, part: str) -> int:
+    """The seed, below 2**128, with which a part of a workload draws as if it were alone; raises as above."""
+    return int.from_bytes(_sequence(seed, part).generate_state(4, np.uint32).astype("<u4").tobytes(), "little")
+
+
+def _sequence(seed: int, name: str) -> np.random.SeedSequence:
     if seed < 0:
         raise InputError("seed", seed, "a whole number of at least 0")
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(purpose.encode())))
+    return np.random.SeedSequence(seed, spawn_key=tuple(name.encode()))

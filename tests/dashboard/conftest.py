@@ -23,6 +23,7 @@ REQUEST = {
     "end_s": NAN,
     "preemptions": 0,
 }
+UNCHANGED = -1
 STEP = {
     "replica": 0,
     "start_s": 0.0,
@@ -33,6 +34,7 @@ STEP = {
     "running_requests": 0,
     "waiting_requests": 0,
     "used_blocks": 0,
+    "used_blocks_at_end": UNCHANGED,
     "context_tokens": 0,
     "preempted_requests": 0,
 }
@@ -65,6 +67,8 @@ def build_result(
     """A result of these rows (or columns); keywords replace whole entries of the summary."""
     table = columns(requests, REQUEST) if isinstance(requests, list) else dict(requests)
     step_table = columns(steps, STEP) if isinstance(steps, list) else dict(steps)
+    at_end = step_table.setdefault("used_blocks_at_end", np.full(len(step_table["used_blocks"]), UNCHANGED))
+    step_table["used_blocks_at_end"] = np.where(at_end == UNCHANGED, step_table["used_blocks"], at_end)
     table["queue_s"] = table["first_scheduled_s"] - table["arrival_s"]
     table["ttft_s"] = table["first_token_s"] - table["arrival_s"]
     table["e2e_s"] = table["end_s"] - table["arrival_s"]

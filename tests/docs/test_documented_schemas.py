@@ -10,12 +10,11 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 import servetwin
-from policies.registry import BUILT_IN, policy_class
 from simcore.output.run_folder import RUN_FILES
 from simcore.scenario import parse_scenario
 from simcore.scenario.policy_choice import complete_policy
 from simcore.scenario.sections import Cluster, Scenario
-from simcore.workload import SyntheticWorkload, TraceWorkload
+from simcore.workload import StreamsWorkload, SyntheticWorkload, TraceWorkload
 from simcore.workload import config as workload
 
 DOCUMENTS = Path(__file__).resolve().parents[2] / "docs"
@@ -56,6 +55,8 @@ def default(value):
         return "none"
     if isinstance(value, BaseModel):
         return "see below"
+    if value == "":
+        return '""'
     return value["name"] if isinstance(value, dict) and "name" in value else value
 
 
@@ -69,6 +70,10 @@ def fields(model, defaults=None):
         if name != "name"
     }
     return {name: default(value) for name, value in stated.items()}
+
+
+def without_senders(model):
+    return {name: value for name, value in fields(model).items() if name not in workload.SenderSection.model_fields}
 
 
 def alternatives(kind, *models):
@@ -91,8 +96,11 @@ def sections():
         **inner,
         "scheduler.preemption": fields(type(preemption), preemption),
         "batching: chunked-prefill": {name: default(value) for name, value in batching.items() if name != "name"},
-        "workload: random requests": fields(SyntheticWorkload),
-        "workload: a trace": fields(TraceWorkload),
+        "workload": fields(workload.SenderSection),
+        "tenants": {"name": "required", **fields(workload.TenantShare)},
+        "workload: random requests": without_senders(SyntheticWorkload),
+        "workload: a trace": without_senders(TraceWorkload),
+        "workload: streams": fields(StreamsWorkload),
         "columns": fields(workload.TraceColumns),
         **alternatives(
             "arrivals",
@@ -121,21 +129,11 @@ def test_every_field_of_a_scenario_stands_in_the_document_with_its_default():
             assert (shown if isinstance(value, str) else yaml.safe_load(shown)) == meant, f"{heading}: {name}"
 
 
-def test_policies_without_parameters_are_those_that_have_none():
-    named = re.search(r"The policies (.*) have no parameters", (DOCUMENTS / "scenario.md").read_text(encoding="utf-8"))
-    assert named is not None
-    without = {
-        name
-        for kind, policies in BUILT_IN.items()
-        for name in policies
-        if not [field for field in policy_class(kind, name).__dataclass_fields__.values() if field.init]
-    }
-    assert set(re.findall(r"`([^`]+)`", named[1])) == without
-
-
-def test_the_example_is_a_scenario():
-    (example,) = re.findall(r"```yaml\n(.*?)```", (DOCUMENTS / "scenario.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert servetwin.simulate(yaml.safe_load(example)).summary["counts"]["finished"] == 2000
+def test_the_examples_are_scenarios():
+    text = (DOCUMENTS / "scenario.md").read_text(encoding="utf-8")
+    whole, streams = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
+    for scenario in (whole, whole | streams):
+        assert servetwin.simulate(scenario).summary["counts"]["finished"] == 2000
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 """Scenarios for whole-run tests: a small one to vary, random ones, and how to compare two results."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from hypothesis import example
 from hypothesis import strategies as st
 
 from policies.batching import Batching, StepLimits
@@ -196,3 +197,41 @@ def _workloads(draw: st.DrawFn, prompt: tuple[int, int], output: tuple[int, int]
         think_time_s = draw(st.sampled_from([0.0, 0.0, 5.0])) * step_s
         arrivals = {"name": kind, "concurrency": draw(st.integers(1, 12)), "think_time_s": think_time_s}
     return synthetic(arrivals, prompt, output, requests=requests)
+
+
+def _hard(rows: list[tuple[float, int, int]], **changes: Any) -> dict[str, Any]:
+    base = {"model": "smollm2-135m", "cluster": {"accelerator": "h100-sxm", "replicas": 1}, "measurement": {}}
+    return merged(base, {"workload": {"rows": rows}, **changes})
+
+
+HARD = (
+    # Preempted again while its tokens are still being computed again.
+    _hard(
+        [(0.0, 50, 22), (0.0, 53, 37), (0.0, 54, 15)],
+        memory={"num_gpu_blocks": 145, "block_size_tokens": 1},
+        scheduler={"reserve_whole_prompt": False, "batching": {"max_batched_tokens": 17}},
+    ),
+    # A prompt takes the whole budget while all that decode stall, and gets its first token before their next ones.
+    _hard(
+        [(0.0, 51, 10), (0.0, 1, 10), (0.0, 1, 10), (0.0, 1, 10)],
+        memory={"num_gpu_blocks": 100, "block_size_tokens": 16},
+        scheduler={
+            "batching": {
+                "name": "squeeze",
+                "max_batched_tokens": 300,
+                "max_running_requests": 8,
+                "long_prefill_threshold_tokens": 7,
+            }
+        },
+    ),
+    # Back in the decode pool at the very place it had before it was preempted.
+    _hard([(0.0, 36, 8), (0.0, 10, 27)], memory={"num_gpu_blocks": 5, "block_size_tokens": 16}),
+)
+"""Scenarios that random ones seldom come upon."""
+
+
+def hard_examples(test: Callable[..., None]) -> Callable[..., None]:
+    """Have a test of random scenarios look at the hard ones first."""
+    for scenario in HARD:
+        test = example(scenario=scenario)(test)
+    return test

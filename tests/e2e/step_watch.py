@@ -24,12 +24,14 @@ class StepWatch:
     """What was seen of a run that takes its steps one by one.
 
     ``token_times_ns`` holds the time of every token by request number, ``steps`` the start, the end and the requests in
-    the system at the end of every step, by replica, and ``chunk_tokens`` the tokens that each request had prefilled.
+    the system at the end of every step, by replica, ``chunk_tokens`` the tokens that each request had prefilled, and
+    ``block_ns`` the KV blocks in use, added up over time.
     """
 
     token_times_ns: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     steps: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
     chunk_tokens: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    block_ns: int = 0
     stalled_steps: int = 0
     limits: dict[int, tuple[StepLimits, bool]] = field(default_factory=dict)
 
@@ -50,6 +52,7 @@ class StepWatch:
         assert abs(duration_ns - expected_ns) <= 1, "the step's price is not that of its requests taken one by one"
         in_system = scheduler.running_requests + scheduler.waiting_requests
         self.steps[replica.index].append((start_ns, start_ns + duration_ns, in_system))
+        self.block_ns += scheduler.memory.used_blocks * duration_ns
         self.stalled_steps += bool(plan.stalled)
         for request, tokens, _ in plan.chunks:
             self.chunk_tokens[request.number] += tokens

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.e2e.scenarios import differences, merged, random_scenarios, run, synthetic, write_models
+from tests.e2e.scenarios import differences, hard_examples, merged, random_scenarios, run, synthetic, write_models
+from tests.e2e.step_watch import NS_PER_S, watching
 
 CHAT = {
     "model": "llama-3.1-8b",
@@ -24,6 +25,7 @@ def folder(tmp_path_factory):
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(scenario=random_scenarios())
+@hard_examples
 def test_random_scenarios(scenario, folder):
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
     assert differences(jumping, stepping) == []
@@ -79,3 +81,20 @@ def test_the_end_cuts_a_jump_where_it_would_cut_a_step(end_s, tmp_path):
     jumping, stepping = run(scenario, tmp_path), run(scenario, tmp_path, fast_forward=False)
     assert differences(jumping, stepping) == []
     assert jumping.requests["output_tokens"].min() > 300 * end_s
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("offset_ns", [-1, 0, 1])
+def test_an_arrival_at_the_very_end_of_a_step_is_served_by_the_next(replicas, offset_ns, tmp_path):
+    """It ends a jump on time: a nanosecond later it would have to wait for another step."""
+    rows = [(0.0, 100, 400)] * replicas
+    scenario = merged(CHAT, {"cluster": {"replicas": replicas}, "workload": {"rows": rows}})
+    with watching() as watch:
+        run(scenario, tmp_path, fast_forward=False)
+    ends_ns = [end_ns for _, end_ns, _ in watch.steps[0]]
+    arrival_ns = ends_ns[200] + offset_ns
+    scenario["workload"] = {"rows": [*rows, (f"{arrival_ns / NS_PER_S:.9f}", 50, 20)]}
+    jumping, stepping = run(scenario, tmp_path), run(scenario, tmp_path, fast_forward=False)
+    assert differences(jumping, stepping) == []
+    scheduled_ns = round(float(jumping.requests["first_scheduled_s"][replicas]) * NS_PER_S)
+    assert scheduled_ns == ends_ns[201 if offset_ns > 0 else 200]

@@ -10,6 +10,7 @@ from tests.e2e.scenarios import (
     ALL_WINDOWS,
     SOME_WINDOWS,
     differences,
+    hard_examples,
     merged,
     prepare,
     random_scenarios,
@@ -39,6 +40,7 @@ def true_lengths(scenario, folder):
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(scenario=random_scenarios())
+@hard_examples
 def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
     result = run(scenario, folder, check=True)
     summary, requests, steps = result.summary, result.requests, result.steps
@@ -90,6 +92,7 @@ def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(scenario=random_scenarios())
+@hard_examples
 def test_every_token_is_accounted_for(scenario, folder):
     """The books of a run against a record of every token and step, which is kept apart from them."""
     with watching() as watch:
@@ -144,6 +147,25 @@ def requests_in_system_ns(watch, requests):
             came = arrivals_ns[(arrivals_ns > start_ns) & (arrivals_ns < end_ns)]
             total += in_system * (end_ns - start_ns) - int((came - start_ns).sum())
     return total
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        synthetic({"name": "poisson", "rate_per_s": 0.5}, 100, 400, requests=20),
+        synthetic({"name": "closed-loop", "concurrency": 32}, 100, 600, requests=64),
+        synthetic({"name": "poisson", "rate_per_s": 10.0}, (100, 1900), (10, 390), requests=200),
+    ],
+    ids=["mostly alone", "all in step", "busy"],
+)
+def test_the_mean_of_the_memory_in_use_is_one_over_time(workload, folder):
+    """It grows within a row of the steps table, which states what is in use at the row's start."""
+    scenario = {"model": "llama-3.1-8b", "cluster": {"accelerator": "h100-sxm"}, "workload": workload}
+    with watching() as watch:
+        summary = run(scenario, folder, fast_forward=False).summary
+    block_s = watch.block_ns / NS_PER_S
+    expected = block_s / summary["run"]["simulated_s"] / summary["kv"]["blocks_per_replica"]
+    assert summary["kv"]["mean_used_share"] == pytest.approx(expected, rel=0.05)
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)

@@ -42,7 +42,7 @@ def test_limits_of_chunked_prefill():
     for replica in (FakeReplica(0, 0), FakeReplica(5, 9)):
         limits = policy.limits(replica, 0.0)
         assert (limits.max_batched_tokens, limits.max_running_requests, limits.max_chunk_tokens) == (2048, 64, 2048)
-    assert policy.stable_steps == FOREVER
+        assert limits.stable_steps == FOREVER
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,23 @@ ArrivalUnit = Literal["s", "ms", "us", "ns", "timestamp"]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of the columns. Unit "timestamp" is a date and time of day (ISO 8601; UTC where no offset is given)."""
+    """Names of the columns. Unit "timestamp" is a date and time of day (ISO 8601; UTC where no offset is given).
+
+    The last three say who sends a request and are read only where they are named.
+    """
 
     arrival: str = "arrival_s"
     arrival_unit: ArrivalUnit = "s"
     prompt_tokens: str = "prompt_tokens"
     output_tokens: str = "output_tokens"
+    tenant: str | None = None
+    priority: str | None = None
+    max_output_tokens: str | None = None
+
+    def of_senders(self) -> dict[str, str]:
+        """Those of the last three that are named, by what they hold."""
+        columns = {name: getattr(self, name) for name in ("tenant", "priority", "max_output_tokens")}
+        return {name: column for name, column in columns.items() if column is not None}
 
 
 @dataclass(frozen=True, slots=True)

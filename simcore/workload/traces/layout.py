@@ -32,9 +32,14 @@ class Layout:
     has_arrivals: bool
 
     def rows(self, path: Path) -> Rows:
-        """The place of each row, and its prompt length, output length and, if the file has it, arrival, as written."""
+        """The place of each row, and its values as written.
+
+        They are prompt length, output length, arrival if the file has it, and what ``Columns.of_senders`` names.
+        """
         names = [self.columns.prompt_tokens, self.columns.output_tokens]
-        return _ROWS[self.kind](path, [*names, self.columns.arrival] if self.has_arrivals else names)
+        if self.has_arrivals:
+            names.append(self.columns.arrival)
+        return _ROWS[self.kind](path, [*names, *self.columns.of_senders().values()])
 
     def error(self, path: Path, problem: str, place: int) -> FileError:
         """What is wrong with the row at ``place``."""
@@ -58,7 +63,7 @@ def find_layout(path: Path, format: str = "auto", columns: Columns | None = None
     else:
         kind, columns = FORMATS[format].kind, FORMATS[format].columns
     found = _COLUMN_NAMES[kind](path)
-    needed = [columns.prompt_tokens, columns.output_tokens]
+    needed = [columns.prompt_tokens, columns.output_tokens, *columns.of_senders().values()]
     if format == kind and columns.arrival != Columns().arrival:
         needed.append(columns.arrival)  # named by the user, so not a file of lengths alone
     for name in needed:

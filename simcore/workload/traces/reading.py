@@ -9,7 +9,8 @@ import numpy as np
 from simcore.errors import FileError
 from simcore.workload.batch import Int64Array
 from simcore.workload.traces.formats import Columns
-from simcore.workload.traces.layout import Layout, find_layout
+from simcore.workload.traces.layout import find_layout
+from simcore.workload.traces.senders import SenderColumns
 from simcore.workload.traces.values import arrival_ns, token_count
 
 
@@ -19,6 +20,9 @@ class Trace:
 
     ``arrival_ns`` counts from the first request; None where the file has lengths alone. ``failed`` counts rows left
     out because they have no output token, ``out_of_order`` rows that arrived before the one above them.
+
+    The columns after these are None where they are not named; they are those of ``RequestBatch``, as recorded: an
+    output may be longer than its limit.
     """
 
     format: str
@@ -27,6 +31,10 @@ class Trace:
     output_tokens: Int64Array
     failed: int
     out_of_order: int
+    tenant: Int64Array | None = None
+    tenants: tuple[str, ...] = ()
+    priority: Int64Array | None = None
+    max_output_tokens: Int64Array | None = None
 
     def __len__(self) -> int:
         return len(self.prompt_tokens)
@@ -55,13 +63,15 @@ def read_trace(
     """
     layout = find_layout(path, format, columns)
     arrivals, prompts, outputs = array("q"), array("q"), array("q")
+    senders = SenderColumns(layout.columns.of_senders())
     failed = out_of_order = 0
     names, unit = layout.columns, layout.columns.arrival_unit
-    for place, (prompt_value, output_value, *arrival_value) in layout.rows(path):
+    for place, (prompt_value, output_value, *others) in layout.rows(path):
         try:
             prompt = token_count(names.prompt_tokens, prompt_value)
             output = token_count(names.output_tokens, output_value, least=0)
-            arrival = arrival_ns(names.arrival, arrival_value[0], unit) if layout.has_arrivals else 0
+            arrival = arrival_ns(names.arrival, others.pop(0), unit) if layout.has_arrivals else 0
+            sender = senders.parse(others)
         except ValueError as error:
             raise layout.error(path, str(error), place) from error
         if output == 0:
@@ -80,19 +90,19 @@ def read_trace(
         arrivals.append(arrival)
         prompts.append(prompt)
         outputs.append(output)
+        senders.append(sender)
         if len(arrivals) == limit and not sort:
             break
     if not arrivals:
         raise FileError(path, "holds no request" + (" that succeeded" if failed else ""))
-    return _trace(layout, arrivals, prompts, outputs, failed, out_of_order)
-
-
-def _trace(
-    layout: Layout, arrivals: "array[int]", prompts: "array[int]", outputs: "array[int]", failed: int, out_of_order: int
-) -> Trace:
-    arrival, prompt, output = (np.frombuffer(column, dtype=np.int64) for column in (arrivals, prompts, outputs))
-    if out_of_order:
-        order = np.argsort(arrival, kind="stable")
-        arrival, prompt, output = arrival[order], prompt[order], output[order]
-    since_first = arrival - arrival[0] if layout.has_arrivals else None
-    return Trace(layout.format, since_first, prompt, output, failed, out_of_order)
+    recorded_ns, prompt_tokens, output_tokens = (np.frombuffer(c, dtype=np.int64) for c in (arrivals, prompts, outputs))
+    order = np.argsort(recorded_ns, kind="stable") if out_of_order else slice(None)
+    return Trace(
+        layout.format,
+        recorded_ns[order] - recorded_ns.min() if layout.has_arrivals else None,
+        prompt_tokens[order],
+        output_tokens[order],
+        failed,
+        out_of_order,
+        **senders.arrays(order),
+    )

@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
+from simcore.workload.batch import LEAST_URGENT, NO_OUTPUT_LIMIT
 from simcore.workload.lengths import MAX_TOKENS
 from simcore.workload.traces.formats import ArrivalUnit
 
@@ -17,18 +18,47 @@ _LATEST_NS = 2**63 - 1
 
 def token_count(column: str, value: object, least: int = 1) -> int:
     """A length in tokens. Raises ValueError unless ``value`` is a whole number from ``least`` to MAX_TOKENS."""
+    tokens = _whole_number(column, value, least)
+    if tokens > MAX_TOKENS:
+        raise ValueError(_expected(column, value, f"at most {MAX_TOKENS} tokens"))
+    return tokens
+
+
+def tenant_name(column: str, value: object) -> str:
+    """A tenant, "" where the value is empty. Raises ValueError unless it is text or a whole number."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(_expected(column, value, "text"))
+    return str(value)
+
+
+def priority(column: str, value: object) -> int:
+    """A priority, 0 where the value is empty. Raises ValueError unless it is a whole number up to LEAST_URGENT."""
+    if value is None or value == "":
+        return 0
+    number = _whole_number(column, value, 0)
+    if number > LEAST_URGENT:
+        raise ValueError(_expected(column, value, f"at most {LEAST_URGENT}"))
+    return number
+
+
+def output_limit(column: str, value: object) -> int:
+    """A limit in tokens, NO_OUTPUT_LIMIT where the value is empty. Raises ValueError as ``token_count``."""
+    return NO_OUTPUT_LIMIT if value is None or value == "" else token_count(column, value)
+
+
+def _whole_number(column: str, value: object, least: int) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        tokens = int(value)
+        whole = int(value)
     else:
         number = _decimal(value)
         if number is None or number != number.to_integral_value():
             raise ValueError(_expected(column, value, f"a whole number of at least {least}"))
-        tokens = int(number)
-    if tokens < least:
+        whole = int(number)
+    if whole < least:
         raise ValueError(_expected(column, value, f"a whole number of at least {least}"))
-    if tokens > MAX_TOKENS:
-        raise ValueError(_expected(column, value, f"at most {MAX_TOKENS} tokens"))
-    return tokens
+    return whole
 
 
 def arrival_ns(column: str, value: object, unit: ArrivalUnit) -> int:

@@ -18,6 +18,13 @@ def test_traces_and_length_files(tmp_path):
     assert resolved(tmp_path, workload={"trace": "/x/b.csv"}).workload.trace == "/x/b.csv"
 
 
+def test_files_of_streams(tmp_path):
+    streams = [{"trace": "b.csv"}, SYNTHETIC | {"lengths": LENGTHS}]
+    trace, synthetic = resolved(tmp_path, workload={"streams": streams}).workload.streams
+    assert trace.trace == str(tmp_path / "b.csv")
+    assert synthetic.lengths.file == str(tmp_path / "lengths.csv")
+
+
 def test_the_working_directory_is_made_explicit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert resolved(tmp_path.relative_to(tmp_path), workload={"trace": "b.csv"}).workload.trace == str(

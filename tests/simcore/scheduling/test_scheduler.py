@@ -9,7 +9,7 @@ from policies.preemption.latest import Latest
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import Request
 from simcore.scheduling.scheduler import Scheduler
-from simcore.scheduling.waiting_queue import WaitingQueue
+from simcore.scheduling.waiting_queue import KeyedQueue
 
 
 class ShortestPromptFirst(Ordering):
@@ -71,7 +71,7 @@ def test_a_prompt_that_does_not_fit_blocks_those_behind_it():
     scheduler = scheduler_of([40, 41, 4], blocks=20)
     assert step(scheduler)[1] == {0: 40}
     assert step(scheduler)[1] == {0: 1}
-    assert len(scheduler.waiting) == 2
+    assert scheduler.waiting.size == 2
     scheduler.finish(scheduler.running[0])
     assert step(scheduler)[1] == {1: 41, 2: 4}
 
@@ -92,7 +92,7 @@ def test_the_latest_gives_way_when_memory_runs_short():
     victim = plan.preempted[0]
     assert (victim.preemptions, victim.computed_tokens, victim.tokens_to_compute) == (1, 0, 9)
     assert scheduler.memory.free_blocks == 1
-    assert scheduler.waiting.first() is victim
+    assert scheduler.waiting.first(0.0) is victim
 
 
 def test_a_victim_that_was_served_gives_its_tokens_and_blocks_back():
@@ -103,8 +103,8 @@ def test_a_victim_that_was_served_gives_its_tokens_and_blocks_back():
             return next(iter(running))
 
     scheduler = scheduler_of([8, 8, 8], blocks=7)
-    scheduler.preemption = Earliest()
     step(scheduler)
+    scheduler.preemption, scheduler.batching = Earliest(), ChunkedPrefill(max_batched_tokens=2)
     plan, tokens = step(scheduler)
     assert [request.number for request in plan.preempted] == [0]
     assert tokens == {1: 1, 2: 1}
@@ -122,6 +122,25 @@ def test_decodes_beyond_the_budget_stall_and_keep_what_they_hold():
     assert plan.stable_steps == 1
 
 
+def test_a_prompt_admitted_earlier_takes_its_tokens_before_decodes_admitted_later():
+    scheduler = scheduler_of([50, 1], max_batched_tokens=7, long_prefill_threshold_tokens=6)
+    assert step(scheduler)[1] == {0: 6, 1: 1}
+    scheduler.batching = ChunkedPrefill(max_batched_tokens=4)
+    plan, tokens = step(scheduler)
+    assert tokens == {0: 4}
+    assert [request.number for request in plan.stalled] == [1]
+
+
+@pytest.mark.parametrize(("budget", "slots", "admits"), [(4, 9, True), (3, 9, True), (2, 9, False), (9, 2, False)])
+def test_an_arrival_can_change_a_plan_only_where_there_is_room(budget, slots, admits):
+    scheduler = scheduler_of([4, 5])
+    step(scheduler)
+    scheduler.batching = ChunkedPrefill(max_batched_tokens=budget, max_running_requests=slots)
+    plan, tokens = step(scheduler)
+    assert tokens == {0: 1, 1: 1}
+    assert plan.admits_arrivals == admits
+
+
 def test_blocks_before_a_shortage():
     """Three members of 5, 6 and 7 tokens in blocks of 4: they need a block each in the 4th, 3rd and 2nd step."""
     scheduler = scheduler_of([5, 6, 7], blocks=8)
@@ -133,7 +152,7 @@ def test_blocks_before_a_shortage():
 
 
 def test_the_queue_follows_its_ordering_and_ties_keep_the_order_of_arrival():
-    queue = WaitingQueue(ShortestPromptFirst())
+    queue = KeyedQueue(ShortestPromptFirst())
     for number, tokens in ((3, 5), (1, 9), (2, 5), (0, 7)):
         queue.push(Request(number, 0, tokens), 0.0)
     assert [queue.pop().number for _ in range(4)] == [2, 3, 0, 1]
@@ -143,7 +162,7 @@ def test_a_preempted_request_returns_before_those_that_came_later():
     scheduler = scheduler_of([8, 8, 8], max_running_requests=2)
     step(scheduler)
     scheduler.preempt(scheduler.running[1], 1.0)
-    assert scheduler.waiting.first().number == 1
+    assert scheduler.waiting.first(0.0).number == 1
 
 
 def test_books_that_are_wrong_are_found():

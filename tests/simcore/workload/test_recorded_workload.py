@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simcore.errors import FileError, InputError
-from simcore.workload import TraceWorkload, build_workload
-from simcore.workload.recorded import RecordedOpenLoop, replay
+from simcore.workload import RequestBatch, TraceWorkload, build_workload
+from simcore.workload.in_memory import InMemoryOpenLoop
+from simcore.workload.recorded import replay
 
 ROWS = [(10, 1, 9), (12, 2, 8), (12, 3, 7), (15, 4, 6), (20, 5, 5)]
 
@@ -20,34 +21,34 @@ def trace(tmp_path) -> Path:
     return path
 
 
-def seconds(workload: RecordedOpenLoop) -> list[float]:
-    return (workload.arrival_ns / 1e9).tolist()
+def seconds(workload: InMemoryOpenLoop) -> list[float]:
+    return (workload.requests.arrival_ns / 1e9).tolist()
 
 
 def test_the_first_request_arrives_at_zero(trace):
     workload = replay(trace)
     assert seconds(workload) == [0, 2, 2, 5, 10]
-    assert workload.output_tokens.tolist() == [9, 8, 7, 6, 5]
+    assert workload.requests.output_tokens.tolist() == [9, 8, 7, 6, 5]
     assert workload.notices == ()
 
 
 def test_rate_scale_squeezes_arrivals_and_keeps_lengths(trace):
     workload = replay(trace, rate_scale=2.5)
     assert seconds(workload) == [0, 0.8, 0.8, 2, 4]
-    assert workload.prompt_tokens.tolist() == [1, 2, 3, 4, 5]
+    assert workload.requests.prompt_tokens.tolist() == [1, 2, 3, 4, 5]
 
 
 def test_window_counts_from_its_start_before_scaling(trace):
     workload = replay(trace, window_s=(1, 10), rate_scale=2.0)
     assert seconds(workload) == [0.5, 0.5, 2]
-    assert workload.prompt_tokens.tolist() == [2, 3, 4]
+    assert workload.requests.prompt_tokens.tolist() == [2, 3, 4]
 
 
 @pytest.mark.parametrize("sort", [False, True])
 def test_at_most_so_many_requests(trace, sort):
-    assert replay(trace, requests=2, sort=sort).prompt_tokens.tolist() == [1, 2]
-    assert replay(trace, requests=2, window_s=(2, 100), sort=sort).prompt_tokens.tolist() == [2, 3]
-    assert len(replay(trace, requests=99, sort=sort).arrival_ns) == 5
+    assert replay(trace, requests=2, sort=sort).requests.prompt_tokens.tolist() == [1, 2]
+    assert replay(trace, requests=2, window_s=(2, 100), sort=sort).requests.prompt_tokens.tolist() == [2, 3]
+    assert len(replay(trace, requests=99, sort=sort).requests) == 5
 
 
 def test_a_window_without_requests_is_an_error(trace):
@@ -65,11 +66,11 @@ def test_notices_say_what_was_changed(tmp_path):
     (tmp_path / "t.csv").write_text("arrival_s,prompt_tokens,output_tokens\n1,1,1\n0,2,2\n2,3,0\n")
     config = TraceWorkload(trace="t.csv", sort=True, skip_failed=True)
     workload = build_workload(config, 0, tmp_path)
-    assert isinstance(workload, RecordedOpenLoop)
+    assert isinstance(workload, InMemoryOpenLoop)
     failed, unordered = workload.notices
     assert "1 failed" in failed
     assert "1 requests were out of order" in unordered
-    assert workload.prompt_tokens.tolist() == [2, 1]
+    assert workload.requests.prompt_tokens.tolist() == [2, 1]
 
 
 def test_a_scenario_names_its_own_columns(tmp_path):
@@ -85,7 +86,7 @@ def test_a_scenario_names_its_own_columns(tmp_path):
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(1, 99)), min_size=1), st.integers(1, 20))
 def test_batches_hold_everything_once(rows, batch_requests):
     arrival_ns, tokens = (np.array(column, dtype=np.int64) for column in zip(*sorted(rows), strict=True))
-    workload = RecordedOpenLoop(arrival_ns, tokens, tokens + 1, batch_requests=batch_requests)
+    workload = InMemoryOpenLoop(RequestBatch(arrival_ns, tokens, tokens + 1), batch_requests=batch_requests)
     batches = list(workload.batches())
     assert np.array_equal(np.concatenate([batch.arrival_ns for batch in batches]), arrival_ns)
     assert np.array_equal(np.concatenate([batch.output_tokens for batch in batches]), tokens + 1)

@@ -1,0 +1,41 @@
+"""Phases of decoding and of prefill in turn."""
+
+from dataclasses import dataclass, field
+
+from policies.batching import Batching, StepLimits, at_least_one
+from policies.horizon import FOREVER
+from policies.views import ReplicaView
+
+
+@dataclass(slots=True)
+class DecodePrefillAlternate(Batching):
+    """After every ``decode_steps`` steps of decoding, one step of whole prompts, if any wait.
+
+    Sliced in time, so that a burst of prompts can stop running requests for one step only.
+    """
+
+    decode_steps: int = 8
+    max_batched_tokens: int = 8192
+    max_running_requests: int = 256
+    _next_prefill: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "decode_steps", "max_running_requests", "max_batched_tokens")
+
+    def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
+        """Prompts alone if it is their turn and the next fits, decodes alone if not."""
+        blocks = replica.next_blocks
+        due = replica.decode_steps >= self._next_prefill or replica.decoding_requests == 0
+        room = replica.running_requests < self.max_running_requests
+        prefill = due and blocks is not None and room and blocks <= replica.free_blocks
+        if prefill:
+            self._next_prefill = replica.decode_steps + self.decode_steps
+        return StepLimits(
+            self.max_batched_tokens,
+            self.max_running_requests,
+            self.max_batched_tokens,
+            decode=not prefill,
+            admit=prefill,
+            whole_prompts=True,
+            stable_steps=FOREVER if due else self._next_prefill - replica.decode_steps,
+        )

@@ -1,0 +1,38 @@
+"""Dynamic batching."""
+
+from dataclasses import dataclass
+
+from policies.batching import Batching, StepLimits, at_least_one
+from policies.views import ReplicaView
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic(Batching):
+    """Static batches that start when ``max_running_requests`` wait, or the first has waited ``window_s``.
+
+    The dynamic batcher of general model servers (Triton Inference Server documentation, "Dynamic Batcher").
+    """
+
+    max_running_requests: int = 32
+    window_s: float = 0.05
+    max_batched_tokens: int = 65536
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_running_requests", "max_batched_tokens")
+        if self.window_s < 0:
+            raise ValueError(f"window_s is {self.window_s}, expected a number of at least 0")
+
+    def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
+        """Whole prompts, admitted while nobody runs and the batch is full or its window over."""
+        arrival_s = replica.oldest_arrival_s
+        due_s = None if arrival_s is None else arrival_s + self.window_s
+        ready = due_s is not None and (now_s >= due_s or replica.waiting_requests >= self.max_running_requests)
+        idle = replica.running_requests == 0
+        return StepLimits(
+            self.max_batched_tokens,
+            self.max_running_requests,
+            self.max_batched_tokens,
+            admit=idle and ready,
+            whole_prompts=True,
+            retry_at_s=due_s if idle and not ready else None,
+        )

@@ -1,0 +1,60 @@
+"""A token budget steered by latency."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from policies.batching import Batching, StepLimits, at_least_one
+from policies.views import ReplicaView, RequestView
+
+
+@dataclass(slots=True)
+class SloFeedback(Batching):
+    """Chunked prefill whose token budget shrinks while P99 TPOT misses its limit, and grows while only P99 TTFT does.
+
+    Additive increase, multiplicative decrease (Chiu and Jain 1989), judged over the last ``window`` finished requests,
+    once per ``every`` of them: a smaller budget makes steps shorter, a larger one prompts quicker.
+    """
+
+    ttft_p99_s: float = 1.0
+    tpot_p99_s: float = 0.05
+    min_batched_tokens: int = 512
+    max_batched_tokens: int = 8192
+    max_running_requests: int = 256
+    window: int = 200
+    every: int = 20
+    _budget: int = field(default=0, init=False, repr=False)
+    _since: int = field(default=0, init=False, repr=False)
+    _ttfts_s: deque[float] = field(default_factory=deque, init=False, repr=False)
+    _tpots_s: deque[float] = field(default_factory=deque, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "min_batched_tokens", "max_batched_tokens", "max_running_requests", "window", "every")
+        for name in ("ttft_p99_s", "tpot_p99_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+        self._budget = self.max_batched_tokens
+
+    def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
+        """The budget as it stands; it changes only when a request finishes."""
+        budget = max(self._budget, replica.decoding_requests + 1)
+        return StepLimits(budget, self.max_running_requests, budget)
+
+    def finished(self, request: RequestView, ttft_s: float, tpot_s: float | None) -> None:
+        """Judge, if it is time to."""
+        self._ttfts_s.append(ttft_s)
+        if tpot_s is not None:
+            self._tpots_s.append(tpot_s)
+        for recent in (self._ttfts_s, self._tpots_s):
+            if len(recent) > self.window:
+                recent.popleft()
+        self._since += 1
+        if self._since == self.every:
+            self._since = 0
+            if _p99(self._tpots_s) > self.tpot_p99_s:
+                self._budget = max(self._budget // 2, self.min_batched_tokens)
+            elif _p99(self._ttfts_s) > self.ttft_p99_s:
+                self._budget = min(self._budget + self.min_batched_tokens, self.max_batched_tokens)
+
+
+def _p99(values: deque[float]) -> float:
+    return sorted(values)[int(0.99 * (len(values) - 1))] if values else 0.0

@@ -1,0 +1,51 @@
+"""Deficit round robin."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from policies.ordering import GroupOrdering
+from policies.views import GroupView
+
+
+@dataclass(slots=True)
+class DeficitRoundRobin(GroupOrdering):
+    """Tenants take turns, each turn worth a quantum of tokens (Shreedhar and Varghese, SIGCOMM 1995).
+
+    Service is prompt and output tokens. Output is charged as it appears, since its length is not known before: a tenant
+    may overdraw its quantum by its last request, and then sits out turns until it has paid. ``weights`` multiply the
+    quantum.
+    """
+
+    quantum_tokens: int = 4096
+    weights: Mapping[str, float] = field(default_factory=dict)
+    _granted: dict[str, float] = field(default_factory=dict, init=False, repr=False)
+    _ring: list[str] = field(default_factory=list, init=False, repr=False)
+    _turn: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.quantum_tokens < 1:
+            raise ValueError(f"quantum_tokens is {self.quantum_tokens}, expected a whole number of at least 1")
+        if any(weight <= 0 for weight in self.weights.values()):
+            raise ValueError(f"weights is {dict(self.weights)}, expected numbers greater than 0")
+
+    def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:
+        """Join the ring with an empty account; neither credit nor debt outlives a backlog."""
+        if group.name not in self._granted:
+            self._ring.append(group.name)
+        self._granted[group.name] = float(_served(group))
+
+    def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
+        """The first tenant from the current turn on that has something left of its quanta."""
+        waiting = {group.name: group for group in groups}
+        while True:
+            name = self._ring[self._turn]
+            if name in waiting and self._granted[name] > _served(waiting[name]):
+                return waiting[name]
+            self._turn = (self._turn + 1) % len(self._ring)
+            following = self._ring[self._turn]
+            if following in waiting:
+                self._granted[following] += self.quantum_tokens * self.weights.get(following, 1.0)
+
+
+def _served(group: GroupView) -> int:
+    return group.prompt_tokens_served + group.output_tokens_served

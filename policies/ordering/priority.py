@@ -1,0 +1,46 @@
+"""Levels of priority, with ageing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from policies.ordering import GroupOrdering
+from policies.views import GroupView, RequestView
+
+
+@dataclass(frozen=True, slots=True)
+class Priority(GroupOrdering):
+    """Serve the most urgent level first (0 before 1), by arrival within a level.
+
+    With ``ageing_s`` a waiting request gains one level every so many seconds. So a request of level p is overtaken only
+    by requests of level q < p that arrive less than (p - q) * ageing_s after it: that bounds its starvation.
+    ``minimum_share`` maps levels to the share of served tokens that each of them gets while it has requests waiting.
+    """
+
+    ageing_s: float | None = None
+    minimum_share: Mapping[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.ageing_s is not None and self.ageing_s <= 0:
+            raise ValueError(f"ageing_s is {self.ageing_s}, expected a number greater than 0")
+        if any(share < 0 for share in self.minimum_share.values()) or sum(self.minimum_share.values()) > 1:
+            raise ValueError(f"minimum_share is {self.minimum_share}, expected shares that add up to at most 1")
+
+    def group(self, request: RequestView) -> str:
+        """The level."""
+        return str(request.priority)
+
+    def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
+        """A level that has not had its minimum share, else the one whose first request is most urgent, age counted."""
+        if self.minimum_share:
+            served = {group.name: group.prompt_tokens_served + group.output_tokens_served for group in groups}
+            total = sum(served.values())
+            short = [group for group in groups if served[group.name] < self._share(group) * total]
+            groups = short or groups
+        return min(groups, key=lambda group: (self._urgency(group.first), group.first.number))
+
+    def _urgency(self, request: RequestView) -> tuple[float, float]:
+        aged = request.arrival_s / self.ageing_s if self.ageing_s is not None else 0.0
+        return request.priority + aged, request.arrival_s
+
+    def _share(self, group: GroupView) -> float:
+        return self.minimum_share.get(int(group.name), 0.0)

@@ -1,0 +1,33 @@
+"""Class first, then another ordering."""
+
+from dataclasses import dataclass, field
+
+from policies.ordering import Ordering
+from policies.ordering.fcfs import FirstComeFirstServed
+from policies.prediction import LengthPredictor
+from policies.views import RequestView
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevel(Ordering):
+    """Serve by level of priority, and within a level by any ordering that sorts by a key."""
+
+    inner: Ordering = field(default_factory=FirstComeFirstServed)
+
+    @property
+    def stable_steps(self) -> int:  # type: ignore[override]
+        """As long as the inner ordering stands."""
+        return self.inner.stable_steps
+
+    def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
+        """The level, then the inner key."""
+        return (request.priority, *self.inner.key(request, now_s))
+
+    def admitted(self, request: RequestView) -> None:
+        """Pass it on."""
+        self.inner.admitted(request)
+
+    @property
+    def predictors(self) -> tuple[LengthPredictor, ...]:
+        """Those of the inner ordering."""
+        return self.inner.predictors

@@ -1,0 +1,38 @@
+"""``servetwin policies``: the policies known by name."""
+
+import inspect
+import json
+from typing import Annotated
+
+import typer
+
+from policies.registry import BUILT_IN, policy_class, policy_names
+from servetwin.console import console, plain_table
+from simcore.errors import UnknownNameError
+
+
+def policies(
+    kind: Annotated[str | None, typer.Argument(help="One kind, such as ordering.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+) -> None:
+    """List policies by kind with what each does and its source."""
+    if kind is not None and kind not in BUILT_IN:
+        raise UnknownNameError("KIND", kind, BUILT_IN)
+    rows = [
+        {"kind": each, "name": name, "summary": _summary(each, name)}
+        for each in ([kind] if kind is not None else BUILT_IN)
+        for name in policy_names(each)
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    table = plain_table("kind", "name", "what it does", justify="left")
+    for row in rows:
+        table.add_row(*row.values())
+    console().print(table)
+
+
+def _summary(kind: str, name: str) -> str:
+    """The first paragraph of the class's docstring, on one line."""
+    text = inspect.getdoc(policy_class(kind, name)) or ""
+    return " ".join(text.split("\n\n")[0].split())

@@ -1,0 +1,172 @@
+"""Hold the scheduler against a recording of a real one's decisions, step by step.
+
+A recording is a JSON file: ``config`` (block_size, num_blocks, max_num_batched_tokens, max_num_seqs, policy,
+prefix_caching, long_prefill_token_threshold, reserve_full_isl), ``requests`` (id, arrive_step, prompt as ranges of
+tokens, output, priority) and ``steps`` (scheduled in order, cached_tokens, preempted, finished by number,
+free_blocks_after). One step is one call of the scheduler, the first is step 0; requests are added before their step is
+planned. A fake model samples one token whenever a step completes all known tokens of a request, and no output ends
+early.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from policies.batching.chunked_prefill import ChunkedPrefill
+from policies.ordering import Ordering
+from policies.ordering.fcfs import FirstComeFirstServed
+from policies.ordering.two_level import TwoLevel
+from policies.preemption import Preemption
+from policies.preemption.latest import Latest
+from policies.preemption.lowest_priority import LowestPriority
+from simcore.clock import NS_PER_S
+from simcore.errors import FileError, ServetwinError
+from simcore.memory.block_manager import KVBlockManager
+from simcore.request import Request
+from simcore.scheduling.scheduler import Scheduler
+from simcore.validation import explain
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Config(_Part):
+    """The engine's settings."""
+
+    block_size: Annotated[int, Field(ge=1)]
+    num_blocks: Annotated[int, Field(ge=2)]
+    max_num_batched_tokens: Annotated[int, Field(ge=1)]
+    max_num_seqs: Annotated[int, Field(ge=1)]
+    policy: Literal["fcfs", "priority"] = "fcfs"
+    prefix_caching: bool = False
+    long_prefill_token_threshold: Count = 0
+    reserve_full_isl: bool = True
+
+
+class RecordedRequest(_Part):
+    """A request: its prompt as (first token, count) ranges, equal ranges being equal tokens."""
+
+    id: int
+    arrive_step: Count
+    prompt: list[tuple[int, int]]
+    output: Annotated[int, Field(ge=1)]
+    priority: int = 0
+
+
+class Step(_Part):
+    """The decisions of one step."""
+
+    scheduled: dict[int, int]
+    cached_tokens: dict[int, int] = {}
+    preempted: list[int]
+    finished: list[int]
+    free_blocks_after: int
+
+
+class Recording(_Part):
+    """A whole run."""
+
+    config: Config
+    requests: list[RecordedRequest]
+    steps: list[Step]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first thing in which a step differs: ``what`` was ``recorded``, and ``ours`` is what we do."""
+
+    step: int
+    what: str
+    recorded: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return f"step {self.step}, {self.what}: recorded {self.recorded}, ours {self.ours}"
+
+
+def read_recording(path: Path) -> Recording:
+    """The recording in a file; raises ``FileError`` or ``InputError`` if it holds none."""
+    try:
+        return Recording.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise explain(error, Recording, f"{path}: ") from error
+    except json.JSONDecodeError as error:
+        raise FileError(path, f"not valid JSON: {error.msg}", error.lineno) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(path, f"cannot be read ({error})") from error
+
+
+def first_difference(recording: Recording) -> Difference | None:
+    """Replay a recording; None if every step takes the same decisions, in the same order.
+
+    Raises ``ServetwinError`` for a recording with prefix caching, which the simulator does not have yet.
+    """
+    if recording.config.prefix_caching:
+        raise ServetwinError("The recording was made with prefix caching, which is not simulated yet.")
+    for number, (recorded, ours) in enumerate(zip(recording.steps, replay(recording), strict=False)):
+        for what in ("preempted", "scheduled", "finished", "free_blocks_after"):
+            theirs, own = getattr(recorded, what), getattr(ours, what)
+            if isinstance(theirs, dict):
+                theirs, own = list(theirs.items()), list(own.items())
+            if theirs != own:
+                return Difference(number, what, theirs, own)
+    return None
+
+
+def replay(recording: Recording) -> Iterator[Step]:
+    """What our scheduler decides in each step, given the recorded requests; goes on for ever."""
+    scheduler = _scheduler(recording.config)
+    arrivals: dict[int, list[Request]] = defaultdict(list)
+    output_tokens = {recorded.id: recorded.output for recorded in recording.requests}
+    for recorded in recording.requests:
+        prompt_tokens = sum(count for _, count in recorded.prompt)
+        request = Request(recorded.id, recorded.arrive_step * NS_PER_S, prompt_tokens, priority=recorded.priority)
+        arrivals[recorded.arrive_step].append(request)
+    step = 0
+    while True:
+        for request in arrivals.pop(step, ()):
+            scheduler.submit(request, float(step))
+        plan = scheduler.plan(step * NS_PER_S)
+        scheduled = list(scheduler.scheduled(plan))
+        if plan.decoding:
+            scheduler.commit_decodes(plan, 1)
+        sampled = [request for request, _ in scheduled if request.pool is not None]
+        for request in scheduler.commit_chunks(plan):
+            request.known_output_tokens += 1
+            sampled.append(request)
+            if request.known_output_tokens < output_tokens[request.number]:
+                scheduler.start_decoding(request)
+        finished = [
+            request
+            for request, _ in scheduled
+            if request in sampled and request.generated_tokens == output_tokens[request.number]
+        ]
+        for request in finished:
+            scheduler.finish(request)
+        yield Step(
+            scheduled={request.number: tokens for request, tokens in scheduled},
+            preempted=[request.number for request in plan.preempted],
+            finished=sorted(request.number for request in finished),
+            free_blocks_after=scheduler.memory.free_blocks,
+        )
+        step += 1
+
+
+def _scheduler(config: Config) -> Scheduler:
+    batching = ChunkedPrefill(
+        config.max_num_batched_tokens, config.max_num_seqs, config.long_prefill_token_threshold or None
+    )
+    ordering: Ordering = FirstComeFirstServed()
+    preemption: Preemption = Latest()
+    if config.policy == "priority":
+        ordering, preemption = TwoLevel(), LowestPriority()
+    memory = KVBlockManager(config.num_blocks - 1, config.block_size)
+    return Scheduler(ordering, batching, preemption, memory, reserve_whole_prompt=config.reserve_full_isl)

@@ -1,0 +1,133 @@
+"""The queue of one replica in groups, whose turns an ordering policy decides by what each has been served."""
+
+from heapq import heappop, heappush
+
+from policies.ordering import GroupOrdering
+from simcore.request import Request
+from simcore.scheduling.decode_pool import DecodePool
+from simcore.scheduling.waiting_queue import Heap
+
+
+class Group:
+    """The requests of one group on one replica: those that wait, and counts of what they hold and have been served.
+
+    Output is counted without touching the requests: ``_offset`` is the sum, over members of the decode pool, of the
+    pool's step at which their output would have been empty.
+    """
+
+    __slots__ = (
+        "_members",
+        "_offset",
+        "_origins",
+        "_output_settled",
+        "_pool",
+        "heap",
+        "name",
+        "prompt_tokens_served",
+        "running_requests",
+    )
+
+    def __init__(self, name: str, pool: DecodePool) -> None:
+        self.name = name
+        self.heap: Heap = []
+        self.running_requests = 0
+        self.prompt_tokens_served = 0
+        self._pool = pool
+        self._members = 0
+        self._origins = 0
+        self._offset = 0
+        self._output_settled = 0
+
+    @property
+    def first(self) -> Request:
+        """The waiting request that is next within the group."""
+        return self.heap[0][2]
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens in KV memory that its decoding requests hold."""
+        return self._members * self._pool.steps - self._origins
+
+    @property
+    def output_tokens_served(self) -> int:
+        """Output tokens that its requests have got so far."""
+        return self._output_settled + self._members * self._pool.steps - self._offset
+
+    def admitted(self, request: Request) -> None:
+        """Count a request that now runs; its prompt is counted the first time only."""
+        self.running_requests += 1
+        if not request.preemptions:
+            self.prompt_tokens_served += request.prompt_tokens
+
+    def joined(self, request: Request) -> None:
+        """Count a request that now decodes; all its output but the token just sampled was counted before."""
+        self._members += 1
+        self._origins += request.origin
+        self._offset += request.origin + request.prompt_tokens - 1
+        self._output_settled -= request.known_output_tokens - 1
+
+    def moved(self, steps: int) -> None:
+        """A member's origin has moved on by ``steps``."""
+        self._origins += steps
+        self._offset += steps
+
+    def left(self, request: Request, decoding: bool, finished: bool) -> None:
+        """Count out a request that no longer runs; ``decoding`` if it was a member of the pool until now."""
+        self.running_requests -= 1
+        if decoding:
+            self._members -= 1
+            self._origins -= request.origin
+            self._offset -= request.origin + request.prompt_tokens - 1
+            self._output_settled += request.generated_tokens
+        elif finished:
+            self._output_settled += 1
+
+
+class GroupedQueue:
+    """Heaps by group; the ordering policy chooses among the groups that wait."""
+
+    __slots__ = ("_chosen", "_ordering", "_pool", "_waiting", "groups", "size")
+
+    def __init__(self, ordering: GroupOrdering, pool: DecodePool) -> None:
+        self._ordering = ordering
+        self._pool = pool
+        self.groups: dict[str, Group] = {}
+        self._waiting: dict[str, Group] = {}
+        self._chosen: Group | None = None
+        self.size = 0
+
+    def group_of(self, request: Request) -> Group:
+        """The group of a request, made when first asked for."""
+        name = self._ordering.group(request)
+        group = self.groups.get(name)
+        if group is None:
+            group = self.groups[name] = Group(name, self._pool)
+        return group
+
+    def push(self, request: Request, now_s: float) -> None:
+        """Enter a new or a preempted request."""
+        group = self.group_of(request)
+        heappush(group.heap, (self._ordering.key(request, now_s), request.number, request))
+        self.size += 1
+        if group.name not in self._waiting:
+            others = list(self._waiting.values())
+            self._waiting[group.name] = group
+            self._ordering.activated(group, others)
+
+    def first(self, now_s: float) -> Request:
+        """The first request of the group whose turn it is."""
+        chosen = self.groups[self._ordering.choose(list(self._waiting.values()), now_s).name]
+        self._chosen = chosen
+        return chosen.first
+
+    def pop(self) -> Request:
+        """Take out the request that ``first`` has just named."""
+        group = self._chosen
+        if group is None:
+            raise AssertionError("pop without first")
+        self.size -= 1
+        request = heappop(group.heap)[2]
+        if not group.heap:
+            del self._waiting[group.name]
+        self._chosen = None
+        return request

@@ -1,0 +1,20 @@
+"""What all sections have in common, and the numbers that stand in them."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from simcore.workload.lengths import MAX_TOKENS
+
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+RatePerS = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(ge=0, le=9e9)]
+LongerThanZero = Annotated[float, Field(gt=0, le=9e9)]
+
+
+class Section(BaseModel):
+    """Strict: no unknown keys, no text or booleans for numbers, no infinities."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

@@ -1,0 +1,54 @@
+"""Who sends the requests of a workload, as a user writes it."""
+
+from collections import Counter
+from math import fsum
+from typing import Annotated, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from simcore.workload.batch import LEAST_URGENT
+from simcore.workload.config.section import Section, Text, Tokens
+
+Priority = Annotated[int, Field(ge=0, le=LEAST_URGENT)]
+_SHARES_TOLERANCE = 1e-6
+
+
+class TenantShare(Section):
+    """One of several tenants: each request is its with the probability ``share``."""
+
+    name: Text
+    share: Annotated[float, Field(gt=0, le=1)]
+    priority: Priority = 0
+    max_output_tokens: Tokens | None = None
+
+
+class SenderSection(Section):
+    """Who sends the requests: one tenant, or ``tenants`` among whom they are divided at random.
+
+    ``priority`` is lower for more urgent requests. An output ends at ``max_output_tokens``.
+    """
+
+    tenant: str = ""
+    priority: Priority = 0
+    max_output_tokens: Tokens | None = None
+    tenants: list[TenantShare] | None = None
+
+    @field_validator("tenants")
+    @classmethod
+    def _shares_of_a_whole(cls, tenants: list[TenantShare] | None) -> list[TenantShare] | None:
+        if tenants is None:
+            return None
+        name, times = Counter(tenant.name for tenant in tenants).most_common(1)[0] if tenants else ("", 0)
+        if times > 1:
+            raise ValueError(f"each tenant once, not {times} times {name!r}")
+        whole = fsum(tenant.share for tenant in tenants)
+        if abs(whole - 1) > _SHARES_TOLERANCE:
+            raise ValueError(f"shares that add up to 1, not {whole:.6g}")
+        return tenants
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        alone = self.tenant or self.priority or self.max_output_tokens
+        if self.tenants is not None and alone:
+            raise ValueError("either tenants, each with what it sends, or tenant, priority and max_output_tokens")
+        return self

@@ -1,0 +1,144 @@
+"""The ``workload:`` section of a scenario, as a user writes it."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from simcore.errors import nearest_name
+from simcore.workload.config.arrivals import Arrivals, ClosedLoopArrivals
+from simcore.workload.config.columns import FormatName, TraceColumns
+from simcore.workload.config.lengths import Length, LengthPair
+from simcore.workload.config.section import Count, LongerThanZero, RatePerS, Seconds, Section, Text
+from simcore.workload.config.senders import SenderSection
+
+
+class SyntheticWorkload(SenderSection):
+    """Random requests.
+
+    Either ``requests`` or ``duration_s`` bounds them, and lengths come either from ``prompt_tokens`` and
+    ``output_tokens`` or, where the two belong together, from ``lengths``.
+    """
+
+    requests: Count | None = None
+    duration_s: LongerThanZero | None = None
+    arrivals: Arrivals
+    prompt_tokens: Length | None = None
+    output_tokens: Length | None = None
+    lengths: LengthPair | None = None
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        if (self.requests is None) == (self.duration_s is None):
+            raise ValueError("exactly one of requests and duration_s")
+        if isinstance(self.arrivals, ClosedLoopArrivals) and self.requests is None:
+            raise ValueError("requests, not duration_s, for closed-loop arrivals")
+        alone = (self.prompt_tokens is not None, self.output_tokens is not None)
+        if alone not in ((True, True), (False, False)) or any(alone) == (self.lengths is not None):
+            raise ValueError("either prompt_tokens and output_tokens, or lengths")
+        return self
+
+
+class TraceWorkload(SenderSection):
+    """Recorded requests.
+
+    ``window_s`` keeps those from its start to just before its end, counted from the trace's first request and before
+    scaling; arrivals then count from the start of the window. ``rate_scale`` 2 makes them twice as fast. ``requests``
+    keeps at most that many. ``sort`` allows a file that is not in order of arrival; ``skip_failed`` leaves out requests
+    without any output token.
+    """
+
+    trace: Text
+    format: FormatName = "auto"
+    columns: TraceColumns | None = None
+    rate_scale: RatePerS = 1.0
+    window_s: Annotated[tuple[Seconds, Seconds], Field(strict=False)] | None = None
+    requests: Count | None = None
+    sort: bool = False
+    skip_failed: bool = False
+
+    @field_validator("window_s", mode="before")
+    @classmethod
+    def _window_has_two_ends(cls, window_s: Any) -> Any:
+        if window_s is not None and not (isinstance(window_s, list | tuple) and len(window_s) == 2):
+            raise ValueError("two times in seconds, [start, end]")
+        return window_s
+
+    @field_validator("window_s")
+    @classmethod
+    def _window_holds_time(cls, window_s: tuple[float, float] | None) -> tuple[float, float] | None:
+        if window_s is not None and window_s[0] >= window_s[1]:
+            raise ValueError("a start before its end")
+        return window_s
+
+    @model_validator(mode="after")
+    def _sender_said_once(self) -> Self:
+        columns = self.columns or TraceColumns()
+        for name, stated in (
+            ("tenant", self.tenant or self.tenants),
+            ("priority", self.priority or self.tenants),
+            ("max_output_tokens", self.max_output_tokens or self.tenants),
+        ):
+            if getattr(columns, name) is not None and stated:
+                raise ValueError(f"{name} either from a column or stated here, not both")
+        return self
+
+
+def _kind_among(kinds: Mapping[str, type[Section]]) -> Callable[[Any], str | None]:
+    """Which of ``kinds``, by their key of that name, a mapping is meant to be, also when a key is misspelt."""
+    fields = {kind: section.model_fields.keys() for kind, section in kinds.items()}
+
+    def kind_of(section: Any) -> str | None:
+        for kind, model in kinds.items():
+            if isinstance(section, model):
+                return kind
+        if not isinstance(section, Mapping):
+            return None
+        for kind in kinds:
+            if kind in section:
+                return kind
+        known = set().union(*fields.values())
+        meant = {nearest_name(str(key), known) for key in section}
+        return max(kinds, key=lambda kind: len(meant & fields[kind]))
+
+    return kind_of
+
+
+_WORDS = "a mapping with trace, or with arrivals, lengths and a number of requests"
+_ONE_STREAM: dict[str, type[Section]] = {"synthetic": SyntheticWorkload, "trace": TraceWorkload}
+
+Stream = Annotated[
+    Annotated[SyntheticWorkload, Tag("synthetic")] | Annotated[TraceWorkload, Tag("trace")],
+    Discriminator(
+        _kind_among(_ONE_STREAM),
+        custom_error_type="no_workload",
+        custom_error_message=_WORDS,
+    ),
+]
+"""A synthetic workload, or a trace where the key ``trace`` is present."""
+
+
+class StreamsWorkload(Section):
+    """Requests of several workloads, each with its own senders, in order of arrival."""
+
+    streams: list[Stream]
+
+    @field_validator("streams")
+    @classmethod
+    def _at_least_one(cls, streams: list[Stream]) -> list[Stream]:
+        if not streams:
+            raise ValueError("at least one stream")
+        return streams
+
+
+WorkloadConfig = Annotated[
+    Annotated[SyntheticWorkload, Tag("synthetic")]
+    | Annotated[TraceWorkload, Tag("trace")]
+    | Annotated[StreamsWorkload, Tag("streams")],
+    Discriminator(
+        _kind_among(_ONE_STREAM | {"streams": StreamsWorkload}),
+        custom_error_type="no_workload",
+        custom_error_message=f"{_WORDS}, or with streams",
+    ),
+]
+"""One stream, or several under the key ``streams``."""

@@ -1,0 +1,69 @@
+"""Who sends a request: its tenant, how urgent it is, and the limit that it sets on the output."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from simcore.workload.batch import NO_OUTPUT_LIMIT, OpenLoop, RequestBatch
+from simcore.workload.streams import random_stream
+
+Label = Callable[[RequestBatch], RequestBatch]
+"""Given the next requests of a workload, the same with their senders; successive calls continue one sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A tenant, and what all of its requests have in common: see ``RequestBatch``."""
+
+    tenant: str = ""
+    priority: int = 0
+    max_output_tokens: int = NO_OUTPUT_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Senders:
+    """Those who send a workload's requests: each request is one's with the probability of its share.
+
+    ``shares`` add up to 1. What is the default of every sender leaves a request as it is.
+    """
+
+    senders: tuple[Sender, ...]
+    shares: tuple[float, ...]
+
+    def start(self, seed: int) -> Label:
+        """The sequence of senders that belongs to ``seed``, from its beginning."""
+        random = random_stream(seed, "tenants")
+        bounds = np.cumsum(self.shares)[:-1]  # the last sender takes what rounding leaves
+        tenants = tuple(sender.tenant for sender in self.senders)
+        priorities = np.array([sender.priority for sender in self.senders], dtype=np.int64)
+        limits = np.array([sender.max_output_tokens for sender in self.senders], dtype=np.int64)
+
+        def label(requests: RequestBatch) -> RequestBatch:
+            chosen = np.searchsorted(bounds, random.random(len(requests)), side="right")
+            columns: dict[str, Any] = {}
+            if any(tenants):
+                columns |= {"tenant": chosen.astype(np.int64, copy=False), "tenants": tenants}
+            if priorities.any():
+                columns["priority"] = priorities[chosen]
+            if (limits != NO_OUTPUT_LIMIT).any():
+                columns["max_output_tokens"] = limits[chosen]
+            return replace(requests, **columns).cut_to_limits()
+
+        return label
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledOpenLoop:
+    """The requests of a workload that does not know who sends them, with their senders; made as it is consumed."""
+
+    workload: OpenLoop
+    senders: Senders
+    seed: int
+
+    def batches(self) -> Iterator[RequestBatch]:
+        """The requests in order of arrival."""
+        label = self.senders.start(self.seed)
+        for requests in self.workload.batches():
+            yield label(requests)

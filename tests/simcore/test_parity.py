@@ -1,0 +1,64 @@
+"""The scheduler against recorded decisions of a real one (vLLM V1), step by step."""
+
+import json
+
+import pytest
+
+from simcore.errors import FileError, InputError, ServetwinError
+from simcore.parity import first_difference, read_recording
+
+KINDS = (
+    "steady",
+    "burst",
+    "few-slots",
+    "capped-prefill",
+    "long-prompts",
+    "kv-pressure",
+    "kv-pressure-no-reserve",
+    "priority",
+)
+
+
+@pytest.fixture
+def recordings(shared_data):
+    return shared_data.parent / "oracle"
+
+
+@pytest.mark.parametrize("name", [f"{kind}-{run}" for kind in KINDS for run in (1, 2)])
+def test_every_decision_equals_the_recorded_one(name, recordings):
+    assert first_difference(read_recording(recordings / f"{name}.json")) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("free_blocks_after", lambda step: step.update(free_blocks_after=step["free_blocks_after"] - 1)),
+        ("scheduled", lambda step: step.update(scheduled=dict(reversed(step["scheduled"].items())))),
+        ("finished", lambda step: step.update(finished=[0])),
+        ("preempted", lambda step: step.update(preempted=[1])),
+    ],
+)
+def test_one_changed_decision_is_found(what, change, recordings, tmp_path):
+    document = json.loads((recordings / "burst-1.json").read_text())
+    assert len(document["steps"][20]["scheduled"]) > 1
+    change(document["steps"][20])
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    difference = first_difference(read_recording(tmp_path / "changed.json"))
+    assert (difference.step, difference.what) == (20, what)
+    assert f"step 20, {what}: recorded" in str(difference)
+
+
+def test_a_recording_with_prefix_caching_is_refused(recordings):
+    with pytest.raises(ServetwinError, match="prefix caching"):
+        first_difference(read_recording(recordings / "shared-prefix-1.json"))
+
+
+def test_what_is_no_recording_is_refused(tmp_path):
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(FileError, match="not valid JSON"):
+        read_recording(tmp_path / "broken.json")
+    with pytest.raises(FileError, match="cannot be read"):
+        read_recording(tmp_path / "missing.json")
+    (tmp_path / "empty.json").write_text("{}")
+    with pytest.raises(InputError, match="config is missing"):
+        read_recording(tmp_path / "empty.json")
