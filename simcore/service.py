@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from simpy import Event
@@ -11,13 +12,15 @@ from simcore.clock import Clock
 from simcore.metrics.recorder import Recorder
 from simcore.replica import Replica
 from simcore.request import Request
-from simcore.workload.batch import ClosedLoop, OpenLoop
+from simcore.workload.batch import NO_OUTPUT_LIMIT, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
 TOO_LARGE = "needs more KV blocks than a replica has"
 NO_REPLICA = -1
 
 Progress = Callable[[int], None]
+_Sent = tuple[int, int, int, str, int]
+"""Prompt tokens, output tokens, limit of output tokens, tenant and priority of a request."""
 _PROGRESS_EVERY = 1024
 
 
@@ -64,6 +67,7 @@ class Router:
 
     def _dispatch(self, request: Request, output_tokens: int) -> None:
         total_tokens = request.prompt_tokens + output_tokens
+        request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
         if total_tokens > self._max_context_tokens:
             self._reject(request, TOO_LONG)
         elif total_tokens - 1 > self._max_tokens_in_memory:
@@ -83,11 +87,11 @@ def open_loop(
     """A process that lets requests arrive at their times, whatever becomes of them."""
     number = 0
     for batch in workload.batches():
-        columns = (batch.arrival_ns.tolist(), batch.prompt_tokens.tolist(), batch.output_tokens.tolist())
-        for arrival_ns, prompt_tokens, output_tokens in zip(*columns, strict=True):
+        for arrival_ns, sent in zip(batch.arrival_ns.tolist(), _sent(batch), strict=True):
             if arrival_ns > clock.now_ns:
                 yield clock.timeout(arrival_ns - clock.now_ns)
-            router.receive(Request(number, arrival_ns, prompt_tokens), output_tokens)
+            prompt_tokens, output_tokens, limit, tenant, priority = sent
+            router.receive(Request(number, arrival_ns, prompt_tokens, limit, tenant, priority), output_tokens)
             number += 1
             if progress is not None and number % _PROGRESS_EVERY == 0:
                 progress(number)
@@ -95,22 +99,24 @@ def open_loop(
 
 def closed_loop(clock: Clock, workload: ClosedLoop, router: Router, progress: Progress | None) -> None:
     """Start the clients of a closed loop; each sends the next request that no other has sent yet."""
-    requests = workload.requests
-    columns = (requests.prompt_tokens.tolist(), requests.output_tokens.tolist())
-    supply = iter(enumerate(zip(*columns, strict=True)))
-    for _ in range(min(workload.concurrency, len(requests))):
+    supply = iter(enumerate(_sent(workload.requests)))
+    for _ in range(min(workload.concurrency, len(workload.requests))):
         clock.process(_client(clock, supply, workload.think_time_ns, router, progress))
 
 
+def _sent(batch: RequestBatch) -> Iterator[_Sent]:
+    """What is sent with each request of a batch."""
+    limits = repeat(NO_OUTPUT_LIMIT) if batch.max_output_tokens is None else batch.max_output_tokens.tolist()
+    tenants = repeat("") if batch.tenant is None else (batch.tenants[index] for index in batch.tenant.tolist())
+    priorities = repeat(0) if batch.priority is None else batch.priority.tolist()
+    return zip(batch.prompt_tokens.tolist(), batch.output_tokens.tolist(), limits, tenants, priorities, strict=False)
+
+
 def _client(
-    clock: Clock,
-    supply: Iterator[tuple[int, tuple[int, int]]],
-    think_time_ns: int,
-    router: Router,
-    progress: Progress | None,
+    clock: Clock, supply: Iterator[tuple[int, _Sent]], think_time_ns: int, router: Router, progress: Progress | None
 ) -> Generator[Event, Any, None]:
-    for number, (prompt_tokens, output_tokens) in supply:
-        request = Request(number, clock.now_ns, prompt_tokens, done=Event(clock))
+    for number, (prompt_tokens, output_tokens, limit, tenant, priority) in supply:
+        request = Request(number, clock.now_ns, prompt_tokens, limit, tenant, priority, done=Event(clock))
         router.receive(request, output_tokens)
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(number)

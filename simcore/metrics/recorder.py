@@ -23,6 +23,8 @@ REQUEST_FIELDS = (
     "first_token_ns",
     "end_ns",
     "preemptions",
+    "tenant",
+    "priority",
 )
 STEP_FIELDS = (
     "replica",
@@ -47,6 +49,7 @@ class Recorder:
         self._requests = array("q")
         self._steps = array("q")
         self.reasons: list[str] = [""]
+        self.tenants: dict[str, int] = {}
 
     def request_finished(self, request: Request, replica: int, end_ns: int, output_tokens: int) -> None:
         """Keep a request that got its last token at ``end_ns``."""
@@ -63,6 +66,8 @@ class Recorder:
                 request.first_token_ns,
                 end_ns,
                 request.preemptions,
+                self._tenant(request),
+                request.priority,
             )
         )
 
@@ -72,12 +77,19 @@ class Recorder:
             self.reasons.append(reason)
         row = (request.number, REJECTED, self.reasons.index(reason), replica, request.prompt_tokens, 0)
         self._requests.extend((*row, request.arrival_ns, UNSET, UNSET, now_ns, 0))
+        self._requests.extend((self._tenant(request), request.priority))
 
     def request_unfinished(self, request: Request, replica: int) -> None:
         """Keep a request that the end of the run cut off."""
         row = (request.number, UNFINISHED, 0, replica, request.prompt_tokens, request.generated_tokens)
         times = (request.arrival_ns, request.first_scheduled_ns, request.first_token_ns, UNSET)
-        self._requests.extend((*row, *times, request.preemptions))
+        self._requests.extend((*row, *times, request.preemptions, self._tenant(request), request.priority))
+
+    def _tenant(self, request: Request) -> int:
+        tenants = self.tenants
+        if request.tenant not in tenants:
+            tenants[request.tenant] = len(tenants)
+        return tenants[request.tenant]
 
     def steps_run(self, row: Sequence[int]) -> None:
         """Keep consecutive steps of one batch, the fields in the order of ``STEP_FIELDS``."""

@@ -14,6 +14,7 @@ from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.metrics.confidence import LEVEL, SECTIONS, interval
 from simcore.metrics.definitions import Float64Array, normalised_latency_s
+from simcore.metrics.fairness import fairness
 from simcore.metrics.statistics import of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
 from simcore.models import ModelSpec, kv_bytes_per_token
@@ -68,6 +69,7 @@ def summarise(
         "metrics": _metrics(requests, within, gaps),
         "throughput": _throughput(requests, within, window),
         "slo": _objectives(requests, within, facts.scenario),
+        "fairness": fairness(requests, end_s, within.good),
         "kv": _kv(facts, steps, end_s),
         "preemptions": {
             "total": int(steps["preempted_requests"].sum()),

@@ -19,6 +19,8 @@ def request_table(recorder: Recorder) -> Columns:
         "request_id": raw["number"],
         "state": np.array(STATES)[raw["state"]],
         "reason": np.array(recorder.reasons)[raw["reason"]],
+        "tenant": np.array([*recorder.tenants, ""])[raw["tenant"]],
+        "priority": raw["priority"],
         "replica": raw["replica"],
         "prompt_tokens": raw["prompt_tokens"],
         "output_tokens": raw["output_tokens"],

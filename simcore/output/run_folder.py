@@ -29,7 +29,7 @@ from simcore.result import Columns, Result
 SUMMARY = "summary.json"
 SCENARIO = "scenario.yaml"
 RUN_FILES = (SCENARIO, SUMMARY, "requests.parquet", "steps.parquet", "timeline.json", "report.html")
-_TEXT_COLUMNS = ("state", "reason")
+_TEXT_COLUMNS = ("state", "reason", "tenant")
 
 
 def check_destination(folder: Path) -> None:

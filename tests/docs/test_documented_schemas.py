@@ -28,10 +28,11 @@ DOCUMENT = {
         "arrivals": {"name": "constant", "rate_per_s": 5},
         "prompt_tokens": {"name": "uniform", "low": 5, "high": 150},
         "output_tokens": FIXED,
+        "tenants": [{"name": "one", "share": 0.5}, {"name": "other", "share": 0.5}],
     },
     "slo": {"ttft_s": {"p99": 1}},
 }
-NAMED_BY_OTHERS = ("counts.rejected_by_reason", "metrics", "slo", "pricing.shares", "run.versions")
+NAMED_BY_OTHERS = ("counts.rejected_by_reason", "metrics", "slo", "fairness.tenants", "pricing.shares", "run.versions")
 
 
 def tables(document):

@@ -1,0 +1,103 @@
+"""How evenly tenants are served.
+
+| figure | meaning |
+|---|---|
+| service | prompt tokens of admitted requests, and output tokens delivered, each times its weight |
+| Jain's index | (sum x)^2 / (n sum x^2) over the service x of the n tenants (Jain et al., DEC-TR-301, 1984) |
+| maximal service difference | the greatest, at any time, between the service since the start of two tenants |
+
+Service of a request's output is taken to grow evenly from its first token to its last. Weights are those of the virtual
+token counter by default: 1 for a prompt token, 2 for an output token.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from simcore.metrics.definitions import Float64Array
+from simcore.result import Columns
+
+PROMPT_WEIGHT, OUTPUT_WEIGHT = 1.0, 2.0
+
+
+def service_over_time(requests: Columns, times_s: Float64Array) -> dict[str, Float64Array]:
+    """Service of each tenant from the start of the run to each of the given times."""
+    return {
+        str(tenant): _service(requests, requests["tenant"] == tenant, times_s)
+        for tenant in np.unique(requests["tenant"])
+    }
+
+
+def _service(requests: Columns, of_tenant: np.ndarray[Any, Any], times_s: Float64Array) -> Float64Array:
+    admitted = of_tenant & ~np.isnan(requests["first_scheduled_s"])
+    total = PROMPT_WEIGHT * _steps(
+        requests["first_scheduled_s"][admitted], requests["prompt_tokens"][admitted], times_s
+    )
+    started = of_tenant & ~np.isnan(requests["first_token_s"])
+    first_s, tokens = requests["first_token_s"][started], requests["output_tokens"][started]
+    last_s = np.where(np.isnan(requests["end_s"][started]), times_s[-1], requests["end_s"][started])
+    total += OUTPUT_WEIGHT * _steps(first_s, np.ones(len(first_s)), times_s)
+    rates = (tokens - 1) / np.maximum(last_s - first_s, 1e-12)
+    return total + OUTPUT_WEIGHT * (_ramps(first_s, rates, times_s) - _ramps(last_s, rates, times_s))
+
+
+def _steps(at_s: Float64Array, amounts: Float64Array, times_s: Float64Array) -> Float64Array:
+    """The sum of the amounts that came at or before each time."""
+    order = np.argsort(at_s, kind="stable")
+    sums = np.concatenate(([0.0], np.cumsum(amounts[order])))
+    return sums[np.searchsorted(at_s[order], times_s, side="right")]
+
+
+def _ramps(from_s: Float64Array, rates: Float64Array, times_s: Float64Array) -> Float64Array:
+    """The sum of rates times the seconds since each began."""
+    return _steps(from_s, rates, times_s) * times_s - _steps(from_s, rates * from_s, times_s)
+
+
+def jain_index(values: Float64Array) -> float | None:
+    """Jain's index of fairness: 1 if all are equal, 1/n if one has everything; None if nobody has anything."""
+    squares = float((values**2).sum())
+    return float(values.sum()) ** 2 / (len(values) * squares) if squares else None
+
+
+def fairness(requests: Columns, end_s: float, good: np.ndarray[Any, Any]) -> dict[str, Any] | None:
+    """The fairness section of a summary, None with one tenant; ``good`` marks requests that kept all limits."""
+    tenants = np.unique(requests["tenant"])
+    if len(tenants) < 2 or not end_s:
+        return None
+    times_s = np.linspace(0.0, end_s, 2001)
+    service = service_over_time(requests, times_s)
+    curves = np.array(list(service.values()))
+    finished = requests["state"] == "finished"
+    demand = PROMPT_WEIGHT * requests["prompt_tokens"] + OUTPUT_WEIGHT * requests["output_tokens"]
+    by_tenant = {}
+    for tenant, curve in zip(tenants, curves, strict=True):
+        own = requests["tenant"] == tenant
+        done = own & finished
+        by_tenant[str(tenant)] = {
+            "requests": int(own.sum()),
+            "finished": int(done.sum()),
+            "demand": float(demand[own].sum()),
+            "service": float(curve[-1]),
+            "service_per_s": float(curve[-1] / end_s),
+            "mean_ttft_s": _mean(requests["ttft_s"][done]),
+            "p99_ttft_s": _p99(requests["ttft_s"][done]),
+            "mean_tpot_s": _mean(requests["tpot_s"][done]),
+            "mean_e2e_s": _mean(requests["e2e_s"][done]),
+            "slo_attainment": float(good[done].mean()) if done.any() else None,
+        }
+    return {
+        "weights": {"prompt_token": PROMPT_WEIGHT, "output_token": OUTPUT_WEIGHT},
+        "jain_index": jain_index(curves[:, -1]),
+        "max_service_difference": float((curves.max(axis=0) - curves.min(axis=0)).max()),
+        "tenants": by_tenant,
+    }
+
+
+def _mean(values: Float64Array) -> float | None:
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if len(values) else None
+
+
+def _p99(values: Float64Array) -> float | None:
+    values = values[~np.isnan(values)]
+    return float(np.percentile(values, 99)) if len(values) else None
