@@ -11,6 +11,15 @@ from typing import Any
 ENTRY_POINT_GROUP = "servetwin.policies"
 
 BUILT_IN: dict[str, dict[str, str]] = {
+    "admission": {
+        "circuit-breaker": "policies.admission.circuit_breaker:CircuitBreaker",
+        "concurrency-limit": "policies.admission.concurrency_limit:ConcurrencyLimit",
+        "leaky-bucket": "policies.admission.leaky_bucket:LeakyBucket",
+        "queue-limit": "policies.admission.queue_limit:QueueLimit",
+        "sliding-window": "policies.admission.sliding_window:SlidingWindow",
+        "token-bucket": "policies.admission.token_bucket:TokenBucket",
+        "watermark": "policies.admission.watermark:Watermark",
+    },
     "ordering": {
         "credit": "policies.ordering.credit:Credit",
         "drf": "policies.ordering.drf:DominantResourceFairness",

@@ -115,3 +115,19 @@ class ReplicaView(Protocol):
     @property
     def total_blocks(self) -> int:
         """KV blocks in all."""
+
+
+class ServiceView(Protocol):
+    """The service as a whole, when a request arrives."""
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests in the queues of all replicas."""
+
+    @property
+    def running_requests(self) -> int:
+        """Requests that hold KV memory on any replica."""
+
+    @property
+    def kv_used_share(self) -> float:
+        """Share of KV blocks in use on the replica where it is greatest."""

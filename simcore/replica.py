@@ -1,7 +1,7 @@
 """One replica: a process that plans a step, lets it take its time, and notes what came of it."""
 
-from bisect import bisect_left
-from collections.abc import Generator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Generator
 from itertools import accumulate
 from typing import Any
 
@@ -45,6 +45,7 @@ class Replica:
         self.work = WorkCounter(cost.window_tokens)
         self.gaps = TokenGaps(measure_since_ns)
         self.open_requests: dict[int, Request] = {}
+        self.on_finish: Callable[[Request], None] | None = None
         self._clock = clock
         self._cost = cost
         self._recorder = recorder
@@ -55,6 +56,7 @@ class Replica:
         self._check = check
         self._idle: Event | None = None
         self._interruptible = False
+        self._next_step_unallocated = False
         self._in_progress: tuple[BatchPlan, int, StepDurations] | None = None
         self._sampled_rows = 0
         self._last_token_ns = 0
@@ -65,6 +67,8 @@ class Replica:
 
     def submit(self, request: Request, output_tokens: int) -> None:
         """Take in a request that just arrived; it will generate ``output_tokens``."""
+        if self.scheduler.groups is not None:
+            self.catch_up()
         self._executor.expect(request, output_tokens)
         for predictor in self.scheduler.predictors:
             if predictor.sees_truth:
@@ -77,6 +81,21 @@ class Replica:
             self._interruptible = False
             self._process.interrupt()
 
+    def catch_up(self) -> None:
+        """Note the steps of a jump in progress that have ended, so that all views are as of now."""
+        if self._in_progress is None:
+            return
+        plan, start_ns, durations_ns = self._in_progress
+        now_ns = self._clock.now_ns
+        ends_ns = list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
+        steps = bisect_right(ends_ns, now_ns)
+        if 0 < steps < len(ends_ns):
+            self._in_progress = (plan, ends_ns[steps - 1], durations_ns[steps:])
+            self._end(plan, start_ns, durations_ns[:steps], ends_ns[steps - 1])
+            self._next_step_unallocated = True
+        if self._next_step_unallocated and self._in_progress[1] < now_ns:
+            self._allocate_next_step()
+
     def close(self, end_ns: int) -> None:
         """Hand the last rows to the recorder, unfinished requests among them; the run was ended at ``end_ns``.
 
@@ -88,11 +107,18 @@ class Replica:
             steps = bisect_left(ends_ns, end_ns)
             if steps:
                 self._end(plan, start_ns, durations_ns[:steps], ends_ns[steps - 1])
-                self.scheduler.memory.allocate(self.scheduler.pool.blocks_due())
+                self._next_step_unallocated = True
+            self._allocate_next_step()
         for request in self.open_requests.values():
             self._recorder.request_unfinished(request, self.index)
         if self._row and self._row[3]:
             self._recorder.steps_run(self._row)
+
+    def _allocate_next_step(self) -> None:
+        """Take the blocks that planning the next step of a jump would have taken, if that was not done yet."""
+        if self._next_step_unallocated:
+            self._next_step_unallocated = False
+            self.scheduler.memory.allocate(self.scheduler.pool.blocks_due())
 
     def _run(self) -> Generator[Event, Any, None]:
         clock, scheduler = self._clock, self.scheduler
@@ -122,14 +148,21 @@ class Replica:
                     yield Alarm(clock, end_ns - start_ns, STEP_END)
                 self._interruptible = False
             except Interrupt:
-                elapsed_ns = clock.now_ns - start_ns
-                ends_ns = list(accumulate(map(int, durations_ns)))
-                steps = bisect_left(ends_ns, elapsed_ns) + 1
-                durations_ns = durations_ns[:steps]
-                end_ns = start_ns + ends_ns[steps - 1]
+                plan, start_ns, durations_ns = self._in_progress
+                if start_ns == clock.now_ns:
+                    # The arrival came as a step ended, and that step is noted already.
+                    self._in_progress, self._next_step_unallocated = None, False
+                    continue
+                ends_ns = list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
+                steps = bisect_left(ends_ns, clock.now_ns) + 1
+                end_ns = ends_ns[steps - 1]
+                self._in_progress = (plan, start_ns, durations_ns[:steps])
                 if end_ns > clock.now_ns:
                     yield Alarm(clock, end_ns - clock.now_ns, STEP_END)
+            plan, start_ns, durations_ns = self._in_progress
             self._in_progress = None
+            if self._next_step_unallocated:
+                self._allocate_next_step()
             self._end(plan, start_ns, durations_ns, end_ns)
 
     def _sleep(self, retry_ns: int | None) -> Event:
@@ -209,6 +242,8 @@ class Replica:
         del self.open_requests[request.number]
         self._same_batch = False
         self._recorder.request_finished(request, self.index, now_ns, output_tokens)
+        if self.on_finish is not None:
+            self.on_finish(request)
         if request.done is not None:
             request.done.succeed()
 

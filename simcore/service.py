@@ -7,8 +7,9 @@ from typing import Any
 
 from simpy import Event
 
+from policies.admission import Admission
 from policies.routing import Routing
-from simcore.clock import Clock
+from simcore.clock import Clock, to_s
 from simcore.metrics.recorder import Recorder
 from simcore.replica import Replica
 from simcore.request import Request
@@ -27,7 +28,8 @@ _PROGRESS_EVERY = 1024
 class Router:
     """Sends each arriving request to a replica that the routing policy picks, or turns it away.
 
-    A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, could never be served.
+    A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, could never be served. What
+    could be must pass every admission policy. The router is itself the ``ServiceView`` that these see.
     """
 
     def __init__(
@@ -37,8 +39,13 @@ class Router:
         routing: Routing,
         max_context_tokens: int,
         recorder: Recorder,
+        admission: Sequence[Admission] = (),
     ) -> None:
         self._clock = clock
+        self._admission = admission
+        if admission:
+            for replica in replicas:
+                replica.on_finish = self._note_finished
         self._replicas = replicas
         self._views = [replica.scheduler for replica in replicas]
         self._routing = routing
@@ -49,6 +56,21 @@ class Router:
         self._inbox: deque[tuple[Request, int]] = deque()
         self._idle: Event | None = None
         self._process = clock.process(self._run())
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests in the queues of all replicas."""
+        return sum(view.waiting_requests for view in self._views)
+
+    @property
+    def running_requests(self) -> int:
+        """Requests that hold KV memory on any replica."""
+        return sum(view.running_requests for view in self._views)
+
+    @property
+    def kv_used_share(self) -> float:
+        """Share of KV blocks in use on the replica where it is greatest."""
+        return max(1 - view.free_blocks / view.total_blocks for view in self._views)
 
     def receive(self, request: Request, output_tokens: int) -> None:
         """Take in a request that arrives now; it would generate ``output_tokens``."""
@@ -72,8 +94,28 @@ class Router:
             self._reject(request, TOO_LONG)
         elif total_tokens - 1 > self._max_tokens_in_memory:
             self._reject(request, TOO_LARGE)
+        elif (reason := self._rejection(request)) is not None:
+            self._reject(request, reason)
         else:
             self._replicas[self._routing.choose(request, self._views)].submit(request, output_tokens)
+
+    def _rejection(self, request: Request) -> str | None:
+        now_s = to_s(self._clock.now_ns)
+        if self._admission:
+            for replica in self._replicas:
+                replica.catch_up()
+        for policy in self._admission:
+            reason = policy.rejects(request, self, now_s)
+            if reason is not None:
+                return reason
+        for policy in self._admission:
+            policy.accepted(request, now_s)
+        return None
+
+    def _note_finished(self, request: Request) -> None:
+        ttft_s = to_s(request.first_token_ns - request.arrival_ns)
+        for policy in self._admission:
+            policy.finished(request, ttft_s, to_s(self._clock.now_ns))
 
     def _reject(self, request: Request, reason: str) -> None:
         self._recorder.request_rejected(request, NO_REPLICA, self._clock.now_ns, reason)

@@ -79,7 +79,11 @@ class Simulation:
             for index in range(scenario.cluster.replicas)
         ]
         routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
-        router = Router(clock, replicas, routing, self.max_context_tokens, recorder)
+        admission = [
+            build_policy("admission", section, f"scheduler.admission.{index}")
+            for index, section in enumerate(scenario.scheduler.admission)
+        ]
+        router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission)
         if isinstance(self.workload, ClosedLoop):
             closed_loop(clock, self.workload, router, progress)
         else:

@@ -25,7 +25,7 @@ class Ordering(ABC):
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The request's place."""
 
-    def admitted(self, request: RequestView) -> None:
+    def admitted(self, request: RequestView, now_s: float) -> None:
         """Take note that a request left the queue to run."""
 
     @property
@@ -53,4 +53,8 @@ class GroupOrdering(Ordering):
 
     @abstractmethod
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
-        """The group whose first request is next; ``groups`` are those that wait, in a fixed order, never empty."""
+        """The group whose first request is next; ``groups`` are those that wait, in a fixed order, never empty.
+
+        Asked as often as anybody wants to know, so it changes nothing that matters: only ``admitted`` tells that the
+        request named last was really taken.
+        """

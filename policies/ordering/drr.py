@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from policies.ordering import GroupOrdering
-from policies.views import GroupView
+from policies.views import GroupView, RequestView
 
 
 @dataclass(slots=True)
@@ -21,6 +21,7 @@ class DeficitRoundRobin(GroupOrdering):
     _granted: dict[str, float] = field(default_factory=dict, init=False, repr=False)
     _ring: list[str] = field(default_factory=list, init=False, repr=False)
     _turn: int = field(default=0, init=False, repr=False)
+    _next: tuple[int, dict[str, float]] = field(default_factory=lambda: (0, {}), init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.quantum_tokens < 1:
@@ -37,14 +38,20 @@ class DeficitRoundRobin(GroupOrdering):
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """The first tenant from the current turn on that has something left of its quanta."""
         waiting = {group.name: group for group in groups}
+        turn, granted = self._turn, dict(self._granted)
         while True:
-            name = self._ring[self._turn]
-            if name in waiting and self._granted[name] > _served(waiting[name]):
+            name = self._ring[turn]
+            if name in waiting and granted[name] > _served(waiting[name]):
+                self._next = (turn, granted)
                 return waiting[name]
-            self._turn = (self._turn + 1) % len(self._ring)
-            following = self._ring[self._turn]
+            turn = (turn + 1) % len(self._ring)
+            following = self._ring[turn]
             if following in waiting:
-                self._granted[following] += self.quantum_tokens * self.weights.get(following, 1.0)
+                granted[following] += self.quantum_tokens * self.weights.get(following, 1.0)
+
+    def admitted(self, request: RequestView, now_s: float) -> None:
+        """Keep the turn and the quanta granted on the way to it."""
+        self._turn, self._granted = self._next
 
 
 def _served(group: GroupView) -> int:

@@ -23,9 +23,9 @@ class TwoLevel(Ordering):
         """The level, then the inner key."""
         return (request.priority, *self.inner.key(request, now_s))
 
-    def admitted(self, request: RequestView) -> None:
+    def admitted(self, request: RequestView, now_s: float) -> None:
         """Pass it on."""
-        self.inner.admitted(request)
+        self.inner.admitted(request, now_s)
 
     @property
     def predictors(self) -> tuple[LengthPredictor, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from policies.ordering import GroupOrdering
-from policies.views import GroupView
+from policies.views import GroupView, RequestView
 
 
 @dataclass(slots=True)
@@ -20,6 +20,7 @@ class VirtualTokenCounter(GroupOrdering):
     output_weight: float = 2.0
     weights: Mapping[str, float] = field(default_factory=dict)
     _lifts: dict[str, float] = field(default_factory=dict, init=False, repr=False)
+    _next: float = field(default=0.0, init=False, repr=False)
     _last: float = field(default=0.0, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -37,8 +38,12 @@ class VirtualTokenCounter(GroupOrdering):
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """The tenant with the smallest counter; ties by name."""
         chosen = min(groups, key=lambda group: (self.counter(group), group.name))
-        self._last = self.counter(chosen)
+        self._next = self.counter(chosen)
         return chosen
+
+    def admitted(self, request: RequestView, now_s: float) -> None:
+        """Remember the counter of the tenant served last."""
+        self._last = self._next
 
     def counter(self, group: GroupView) -> float:
         """The tenant's weighted service, lifts included."""

@@ -37,7 +37,7 @@ class WeightedFairQueueing(Ordering):
         self._last_stamp[request.tenant] = self._stamps[request.number] = stamp
         return (stamp,)
 
-    def admitted(self, request: RequestView) -> None:
+    def admitted(self, request: RequestView, now_s: float) -> None:
         """Move virtual time on."""
         self._virtual_time = max(self._virtual_time, self._stamps[request.number])
 

@@ -78,6 +78,10 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     victim = complete_policy("preemption", scheduler.preemption.victim, "scheduler.preemption.victim")
     scheduler = scheduler.model_copy(
         update={
+            "admission": [
+                complete_policy("admission", policy, f"scheduler.admission.{index}")
+                for index, policy in enumerate(scheduler.admission)
+            ],
             "ordering": complete_policy("ordering", scheduler.ordering, "scheduler.ordering"),
             "batching": complete_policy("batching", scheduler.batching, "scheduler.batching"),
             "preemption": scheduler.preemption.model_copy(update={"victim": victim}),
@@ -88,7 +92,9 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     return scenario.model_copy(update={"scheduler": scheduler, "cluster": cluster})
 
 
+_POLICY_LIST = ("scheduler", "admission")
 _POLICY_PLACES = (
+    _POLICY_LIST,
     ("cluster", "routing"),
     ("scheduler", "ordering"),
     ("scheduler", "batching"),
@@ -105,6 +111,9 @@ def _with_named_policies(document: Mapping[str, Any]) -> dict[str, Any]:
             place = place.get(part) if isinstance(place, Mapping) else None
         if isinstance(place, str):
             expanded = _replaced(expanded, path, {"name": place})
+        elif isinstance(place, list) and path == _POLICY_LIST:
+            named = [{"name": policy} if isinstance(policy, str) else policy for policy in place]
+            expanded = _replaced(expanded, path, named)
     return expanded
 
 

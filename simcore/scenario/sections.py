@@ -76,6 +76,7 @@ class Preemption(_Section):
 class SchedulerSection(_Section):
     """The policies of every replica's scheduler."""
 
+    admission: list[Policy] = []
     ordering: Policy = {"name": "fcfs"}
     batching: Policy = {"name": "chunked-prefill"}
     preemption: Preemption = Preemption()

@@ -182,7 +182,7 @@ class Scheduler:
                 request.first_scheduled_ns = now_ns
             self.running[request.number] = request
             self.prefilling[request.number] = request
-            self.ordering.admitted(request)
+            self.ordering.admitted(request, self._now_s)
             if self.groups is not None:
                 self.groups.group_of(request).admitted(request)
             plan.add_chunk(request, tokens)

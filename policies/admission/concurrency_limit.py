@@ -1,0 +1,35 @@
+"""A bound on requests in flight."""
+
+from dataclasses import dataclass, field
+
+from policies.admission import Admission
+from policies.views import RequestView, ServiceView
+
+
+@dataclass(slots=True)
+class ConcurrencyLimit(Admission):
+    """Reject a request that finds ``max_requests`` let in and not finished, in all or of its tenant."""
+
+    max_requests: int = 256
+    per_tenant: bool = False
+    _in_flight: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.max_requests < 1:
+            raise ValueError(f"max_requests is {self.max_requests}, expected a whole number of at least 1")
+
+    def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
+        """Whether too many are in flight."""
+        full = self._in_flight.get(self._party(request), 0) >= self.max_requests
+        return "too many requests in flight" if full else None
+
+    def accepted(self, request: RequestView, now_s: float) -> None:
+        """One more."""
+        self._in_flight[self._party(request)] = self._in_flight.get(self._party(request), 0) + 1
+
+    def finished(self, request: RequestView, ttft_s: float, now_s: float) -> None:
+        """One less."""
+        self._in_flight[self._party(request)] -= 1
+
+    def _party(self, request: RequestView) -> str:
+        return request.tenant if self.per_tenant else ""

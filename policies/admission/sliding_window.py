@@ -1,0 +1,45 @@
+"""A bound on any stretch of time."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from policies.admission import Admission, tokens_of
+from policies.views import RequestView, ServiceView
+
+
+@dataclass(slots=True)
+class SlidingWindow(Admission):
+    """Reject what would make more than ``limit`` units within any ``window_s``, to the exact request.
+
+    A request counts one unit, or with ``unit: tokens`` as many as its prompt and its limit of output add up to.
+    """
+
+    limit: float = 600.0
+    window_s: float = 60.0
+    unit: Literal["requests", "tokens"] = "requests"
+    per_tenant: bool = False
+    _accepted: dict[str, deque[tuple[float, float]]] = field(default_factory=dict, init=False, repr=False)
+    _sums: dict[str, float] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("limit", "window_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+
+    def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
+        """Whether the window is full; what has left it is forgotten on the way."""
+        party = request.tenant if self.per_tenant else ""
+        recent = self._accepted.setdefault(party, deque())
+        while recent and recent[0][0] <= now_s - self.window_s:
+            self._sums[party] -= recent.popleft()[1]
+        return "over the rate limit" if self._sums.get(party, 0.0) + self._cost(request) > self.limit else None
+
+    def accepted(self, request: RequestView, now_s: float) -> None:
+        """Count the request."""
+        party = request.tenant if self.per_tenant else ""
+        self._accepted.setdefault(party, deque()).append((now_s, self._cost(request)))
+        self._sums[party] = self._sums.get(party, 0.0) + self._cost(request)
+
+    def _cost(self, request: RequestView) -> float:
+        return 1.0 if self.unit == "requests" else float(tokens_of(request))
