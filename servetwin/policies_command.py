@@ -35,4 +35,4 @@ def policies(
 def _summary(kind: str, name: str) -> str:
     """The first paragraph of the class's docstring, on one line."""
     text = inspect.getdoc(policy_class(kind, name)) or ""
-    return " ".join(text.split("\n\n")[0].split())
+    return " ".join(text.split("\n\n")[0].replace("``", "").split())

@@ -65,7 +65,11 @@ NAMES = [
     ("workload={trace: good.csv, format: azure}", "workload.format is 'azure', expected one of", "'azure2023'"),
     ("clster.replicas=2", "clster is an unknown field, expected one of cluster,", "'cluster'"),
     ("cluster.replica=2", "cluster.replica is an unknown field, expected one of accelerator,", "'replicas'"),
-    ("scheduler.orderng=fcfs", "scheduler.orderng is an unknown field, expected one of admission, batching,", "'ordering'"),
+    (
+        "scheduler.orderng=fcfs",
+        "scheduler.orderng is an unknown field, expected one of admission, batching,",
+        "'ordering'",
+    ),
     ("scheduler.preemption.victm=latest", "scheduler.preemption.victm is an unknown field", "'victim'"),
     (
         "scheduler.batching.max_batched_token=1",
