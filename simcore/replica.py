@@ -19,6 +19,8 @@ from simcore.request import UNSET, Request
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler import Scheduler
 
+GAVE_WAY = "gave way when KV memory ran short"
+
 
 class Replica:
     """Runs the step contract: plan, execute, commit, record.
@@ -131,8 +133,10 @@ class Replica:
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
                 self._note_preempted(request)
+            for request in plan.dropped:
+                self._drop(request)
             if not plan.decoding and not plan.chunks:
-                if not plan.preempted:
+                if not plan.preempted and not plan.dropped:
                     yield self._sleep(plan.retry_ns)
                 continue
             self._open_steps_row(plan, start_ns)
@@ -247,6 +251,14 @@ class Replica:
         if request.done is not None:
             request.done.succeed()
 
+    def _drop(self, request: Request) -> None:
+        self._laggards.pop(request.number, None)
+        self._executor.forget(request)
+        del self.open_requests[request.number]
+        self._recorder.request_rejected(request, self.index, self._clock.now_ns, GAVE_WAY)
+        if request.done is not None:
+            request.done.succeed()
+
     def _tell_batching(self, request: Request, now_ns: int, output_tokens: int) -> None:
         tpot_s = to_s(now_ns - request.first_token_ns) / (output_tokens - 1) if output_tokens > 1 else None
         self.scheduler.batching.finished(request, to_s(request.first_token_ns - request.arrival_ns), tpot_s)
@@ -281,7 +293,7 @@ class Replica:
         How many steps a jump takes depends on arrivals; whether the batch is the same does not.
         """
         scheduler = self.scheduler
-        plain = not (plan.chunks or plan.stalled or plan.preempted)
+        plain = not (plan.chunks or plan.stalled or plan.preempted or plan.dropped)
         row = self._row
         if row:
             if plain and self._same_batch and row[2] == start_ns:

@@ -123,6 +123,7 @@ class Simulation:
             KVBlockManager(self.total_blocks, self.scenario.memory.block_size_tokens),
             self.cost.window_tokens,
             section.reserve_whole_prompt,
+            section.preemption.mode,
         )
 
 

@@ -69,7 +69,7 @@ class Memory(_Section):
 class Preemption(_Section):
     """What happens when KV memory runs short: who gives way, and how."""
 
-    mode: Literal["recompute"] = "recompute"
+    mode: Literal["recompute", "wait", "reject"] = "recompute"
     victim: Policy = {"name": "latest"}
 
 

@@ -1,6 +1,6 @@
 """Filling a step when budget or memory may not suffice for all running requests: in order, one by one."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from policies.batching import StepLimits
 from simcore.request import Request
@@ -9,18 +9,24 @@ from simcore.scheduling.plan import BatchPlan
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler import Scheduler
 
+PreemptionMode = Literal["recompute", "wait", "reject"]
 
-def fill_under_contention(scheduler: "Scheduler", limits: StepLimits, now_s: float) -> BatchPlan:
-    """Serve running requests in order of admission, preempting where memory runs short.
 
-    A victim that this step had already served gives its tokens and blocks back. Unlike the plain way this walks the
-    batch, so it is for steps in which something gives.
+def fill_under_contention(
+    scheduler: "Scheduler", limits: StepLimits, now_s: float, mode: PreemptionMode = "recompute"
+) -> BatchPlan:
+    """Serve running requests in order of admission, as far as budget and memory last.
+
+    Where memory runs short, victims are preempted to be computed again ("recompute") or dropped ("reject"), or whoever
+    needs a block sits this step out ("wait"); if then nobody could run, victims are preempted after all. A victim that
+    this step had already served gives its tokens and blocks back. Unlike the plain way this walks the batch, so it is
+    for steps in which something gives.
     """
     memory, pool = scheduler.memory, scheduler.pool
     budget = limits.max_batched_tokens
     served: dict[int, int] = {}
     grown_by: dict[int, int] = {}
-    preempted: list[Request] = []
+    plan = BatchPlan(preempted=[], dropped=[])
     for request in list(scheduler.running.values()):
         if budget == 0:
             break
@@ -33,19 +39,32 @@ def fill_under_contention(scheduler: "Scheduler", limits: StepLimits, now_s: flo
         else:
             tokens = min(request.tokens_to_compute, limits.max_chunk_tokens, budget)
             blocks = memory.blocks_to_grow(request.computed_tokens, tokens)
+        if mode == "wait" and blocks > memory.free_blocks:
+            plan.short_of_memory = True
+            continue
         while blocks > memory.free_blocks and request.number in scheduler.running:
             victim = scheduler.running[scheduler.preemption.victim(scheduler.running.values()).number]
             budget += served.pop(victim.number, 0)
             memory.release(grown_by.pop(victim.number, 0))
-            scheduler.preempt(victim, now_s)
-            preempted.append(victim)
+            if mode == "reject":
+                scheduler.drop(victim)
+                plan.dropped = [*plan.dropped, victim]
+            else:
+                scheduler.preempt(victim, now_s)
+                plan.preempted = [*plan.preempted, victim]
         if request.number in scheduler.running:
             memory.allocate(blocks)
             served[request.number], grown_by[request.number] = tokens, blocks
             budget -= tokens
+    if plan.short_of_memory and not served:
+        return fill_under_contention(scheduler, limits, now_s, "recompute")
+    _list(plan, scheduler, served, limits)
+    return plan
 
-    plan = BatchPlan(preempted=preempted)
-    stalled = []
+
+def _list(plan: BatchPlan, scheduler: "Scheduler", served: dict[int, int], limits: StepLimits) -> None:
+    """Write down who is served, and who decodes but is not."""
+    stalled: list[Request] = []
     for request in scheduler.running.values():
         tokens = served.get(request.number, 0)
         if request.pool is None:
@@ -56,4 +75,3 @@ def fill_under_contention(scheduler: "Scheduler", limits: StepLimits, now_s: flo
         elif limits.decode:
             stalled.append(request)
     plan.stalled = stalled
-    return plan

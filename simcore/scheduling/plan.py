@@ -21,7 +21,8 @@ class BatchPlan:
 
     ``decoding`` requests gain one token each: all that decode, except the ``stalled`` ones, for which the token budget
     had no room. ``chunks`` are in scheduling order, the ``admitted`` requests' last, ``prefill_tokens`` in all.
-    ``preempted`` requests are already back in the queue. The plan stands for ``stable_steps`` steps; an arrival can end
+    ``preempted`` requests are already back in the queue, ``dropped`` ones gone for good; ``short_of_memory`` tells that
+    some request waits for a block. The plan stands for ``stable_steps`` steps; an arrival can end
     that only if ``admits_arrivals``. A plan of nothing may be worth another look at ``retry_ns``.
     """
 
@@ -31,6 +32,8 @@ class BatchPlan:
     admitted: int = 0
     stalled: Sequence[Request] = ()
     preempted: Sequence[Request] = ()
+    dropped: Sequence[Request] = ()
+    short_of_memory: bool = False
     stable_steps: int = 1
     admits_arrivals: bool = True
     retry_ns: int | None = None

@@ -9,7 +9,7 @@ from policies.preemption import Preemption
 from simcore.clock import NS_PER_S
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import UNSET, Request
-from simcore.scheduling.contention import fill_under_contention
+from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.displacement import displace
 from simcore.scheduling.grouped_queue import GroupedQueue
@@ -38,6 +38,7 @@ class Scheduler:
         memory: KVBlockManager,
         window_tokens: tuple[int, ...] = (),
         reserve_whole_prompt: bool = True,
+        preemption_mode: PreemptionMode = "recompute",
     ) -> None:
         self.batching = batching
         self.preemption = preemption
@@ -54,6 +55,7 @@ class Scheduler:
         else:
             self.waiting = KeyedQueue(ordering)
         self._reserve_whole_prompt = reserve_whole_prompt
+        self._preemption_mode = preemption_mode
         self._now_s = 0.0
         self._admissions = 0
         self._latest_decoding_admission = 0
@@ -116,7 +118,7 @@ class Scheduler:
             plan = self._fill(limits, now_ns)
         if displaced:
             plan.preempted = [*displaced, *plan.preempted]
-        if not plan.chunks and not plan.preempted and not plan.stalled:
+        if not plan.chunks and not plan.preempted and not plan.stalled and not plan.dropped:
             full = len(self.running) >= limits.max_running_requests
             plan.stable_steps = min(self.ordering.stable_steps, limits.stable_steps)
             if self.groups is not None and self.waiting.size and not full:
@@ -129,8 +131,9 @@ class Scheduler:
         return plan
 
     def _fill(self, limits: StepLimits, now_ns: int) -> BatchPlan:
-        plan = self._fill_running(limits) or fill_under_contention(self, limits, self._now_s)
-        if limits.admit and self.waiting.size and not plan.preempted:
+        plan = self._fill_running(limits) or fill_under_contention(self, limits, self._now_s, self._preemption_mode)
+        contended = plan.preempted or plan.dropped or plan.short_of_memory
+        if limits.admit and self.waiting.size and not contended:
             self._admit(plan, limits, now_ns)
         return plan
 
@@ -231,6 +234,11 @@ class Scheduler:
     def finish(self, request: Request) -> None:
         """Free what a running request holds: it is complete."""
         self._free(request, finished=True)
+
+    def drop(self, request: Request) -> None:
+        """Free what a running request holds and forget it: it will never be complete."""
+        self.prefilling.pop(request.number, None)
+        self._free(request, finished=False)
 
     def preempt(self, request: Request, now_s: float) -> None:
         """Free what a running request holds and put it back into the queue; its tokens will be computed again."""

@@ -1,0 +1,59 @@
+"""What happens when KV memory runs short, in each mode."""
+
+import pytest
+
+from simcore.replica import GAVE_WAY
+from simcore.simulation import Simulation
+
+WORKLOAD = {
+    "requests": 200,
+    "arrivals": {"name": "poisson", "rate_per_s": 40.0},
+    "prompt_tokens": {"name": "uniform", "low": 10, "high": 300},
+    "output_tokens": {"name": "uniform", "low": 10, "high": 200},
+}
+
+
+def scenario(mode, **scheduler):
+    return {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "h100-sxm"},
+        "memory": {"num_gpu_blocks": 200},
+        "workload": WORKLOAD,
+        "scheduler": {"preemption": {"mode": mode}, **scheduler},
+    }
+
+
+def comparable(result):
+    return {**result.summary, "run": None}, {name: column.tolist() for name, column in result.steps.items()}
+
+
+@pytest.mark.parametrize("mode", ["recompute", "wait", "reject"])
+def test_jumping_and_stepping_agree_and_all_books_balance(mode, tmp_path):
+    jumping = Simulation.prepare(scenario(mode), tmp_path).run(check=True)
+    stepping = Simulation.prepare(scenario(mode), tmp_path).run(fast_forward=False, check=True)
+    assert comparable(jumping) == comparable(stepping)
+    counts = jumping.summary["counts"]
+    assert counts["finished"] + counts["rejected"] == 200
+
+
+def test_rejecting_drops_victims_and_counts_them(tmp_path):
+    summary = Simulation.prepare(scenario("reject"), tmp_path).run().summary
+    assert summary["counts"]["rejected_by_reason"] == {GAVE_WAY: summary["counts"]["rejected"]}
+    assert summary["counts"]["rejected"] > 0
+    assert summary["preemptions"]["total"] == 0
+
+
+def test_waiting_computes_less_again_than_recomputing(tmp_path):
+    recompute = Simulation.prepare(scenario("recompute"), tmp_path).run().summary
+    wait = Simulation.prepare(scenario("wait"), tmp_path).run().summary
+    assert recompute["counts"] == wait["counts"]
+    assert 0 < wait["preemptions"]["total"] < recompute["preemptions"]["total"]
+    assert wait["utilisation"]["prefill_tokens"] < recompute["utilisation"]["prefill_tokens"]
+
+
+def test_waiting_gives_way_when_nobody_could_run(tmp_path):
+    """Two requests that together need more than there is: one must go, or both would wait for ever."""
+    (tmp_path / "two.csv").write_text("arrival_s,prompt_tokens,output_tokens\n0,60,60\n0,60,60\n")
+    document = scenario("wait") | {"memory": {"num_gpu_blocks": 11}, "workload": {"trace": "two.csv", "format": "csv"}}
+    summary = Simulation.prepare(document, tmp_path).run(check=True).summary
+    assert (summary["counts"]["finished"], summary["preemptions"]["total"]) == (2, 1)
