@@ -13,9 +13,10 @@ from simcore.clock import PLAN, STEP_END, Alarm, Clock, to_s
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.executor import SimulatedExecutor
+from simcore.metrics.gap_tracker import GapTracker
 from simcore.metrics.recorder import Recorder
-from simcore.metrics.token_gaps import StepDurations, TokenGaps
-from simcore.request import UNSET, Request
+from simcore.metrics.token_gaps import StepDurations
+from simcore.request import Request
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler import Scheduler
 
@@ -45,7 +46,7 @@ class Replica:
         self.index = index
         self.scheduler = scheduler
         self.work = WorkCounter(cost.window_tokens)
-        self.gaps = TokenGaps(measure_since_ns)
+        self.tokens = GapTracker(measure_since_ns)
         self.open_requests: dict[int, Request] = {}
         self.on_finish: Callable[[Request], None] | None = None
         self._clock = clock
@@ -61,8 +62,6 @@ class Replica:
         self._next_step_unallocated = False
         self._in_progress: tuple[BatchPlan, int, StepDurations] | None = None
         self._sampled_rows = 0
-        self._last_token_ns = 0
-        self._laggards: dict[int, int] = {}
         self._row: list[int] = []
         self._same_batch = False
         self._process = clock.process(self._run())
@@ -132,7 +131,7 @@ class Replica:
                 next_event_ns = clock.next_event_ns
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
-                self._note_preempted(request)
+                self.tokens.preempted(request)
             for request in plan.dropped:
                 self._drop(request)
             if not plan.decoding and not plan.chunks:
@@ -211,7 +210,7 @@ class Replica:
         self._row[3] += steps
         stay_behind = pool.size > 0 and not plan.decoding
         if plan.decoding:
-            self._note_gaps(plan, start_ns, durations_ns)
+            self.tokens.decoded(plan, start_ns, durations_ns)
             scheduler.commit_decodes(plan, steps)
             self._row[9] = scheduler.memory.used_blocks
             for request in plan.stalled:
@@ -219,20 +218,16 @@ class Replica:
             for request in executor.finished(pool):
                 self._finish(request, now_ns)
         for request in scheduler.commit_chunks(plan) if plan.chunks else ():
-            if request.first_token_ns == UNSET:
-                request.first_token_ns = now_ns
-            elif request.lost_token_ns != UNSET:
-                self.gaps.add(now_ns, now_ns - request.lost_token_ns, 1)
-                request.lost_token_ns = UNSET
+            self.tokens.prefilled(request, now_ns)
             if executor.sample(request):
                 self._finish(request, now_ns)
             else:
                 scheduler.start_decoding(request)
                 executor.follow(request)
                 if stay_behind:
-                    self._laggards[request.number] = now_ns
+                    self.tokens.joined(request, now_ns)
         if not stay_behind:
-            self._last_token_ns = now_ns
+            self.tokens.step_ended(now_ns)
         if self._check:
             scheduler.check_invariants()
 
@@ -252,7 +247,7 @@ class Replica:
             request.done.succeed()
 
     def _drop(self, request: Request) -> None:
-        self._laggards.pop(request.number, None)
+        self.tokens.dropped(request)
         self._executor.forget(request)
         del self.open_requests[request.number]
         self._recorder.request_rejected(request, self.index, self._clock.now_ns, GAVE_WAY)
@@ -262,30 +257,6 @@ class Replica:
     def _tell_batching(self, request: Request, now_ns: int, output_tokens: int) -> None:
         tpot_s = to_s(now_ns - request.first_token_ns) / (output_tokens - 1) if output_tokens > 1 else None
         self.scheduler.batching.finished(request, to_s(request.first_token_ns - request.arrival_ns), tpot_s)
-
-    def _note_preempted(self, request: Request) -> None:
-        last_token_ns = self._laggards.pop(request.number, self._last_token_ns)
-        if request.known_output_tokens and request.lost_token_ns == UNSET:
-            request.lost_token_ns = last_token_ns
-
-    def _note_gaps(self, plan: BatchPlan, start_ns: int, durations_ns: StepDurations) -> None:
-        """Count the gaps that end with these steps' tokens.
-
-        ``_laggards`` are members of the pool whose last token is not of the time ``_last_token_ns``, with its time.
-        """
-        gaps, laggards, last_token_ns = self.gaps, self._laggards, self._last_token_ns
-        if not laggards and not plan.stalled and last_token_ns == start_ns:
-            gaps.add_steps(start_ns, durations_ns, plan.decoding)
-            return
-        first_end_ns = start_ns + int(durations_ns[0])
-        stalled = {request.number for request in plan.stalled}
-        caught_up = [number for number in laggards if number not in stalled]
-        for number in caught_up:
-            gaps.add(first_end_ns, first_end_ns - laggards.pop(number), 1)
-        gaps.add(first_end_ns, first_end_ns - last_token_ns, plan.decoding - len(caught_up))
-        for number in stalled:
-            laggards.setdefault(number, last_token_ns)
-        gaps.add_steps(first_end_ns, durations_ns[1:], plan.decoding)
 
     def _open_steps_row(self, plan: BatchPlan, start_ns: int) -> None:
         """Begin a row of like steps, or go on with the last: decode steps of the same batch, right before.

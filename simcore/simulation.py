@@ -109,7 +109,7 @@ class Simulation:
             notices=tuple(getattr(self.workload, "notices", ())),
             simulation_wall_s=simulated - started,
         )
-        gaps = [replica.gaps.chunks() for replica in replicas]
+        gaps = [replica.tokens.gaps.chunks() for replica in replicas]
         requests, steps = request_table(recorder), step_table(recorder)
         summary = summarise(facts, requests, steps, gaps, started)
         return Result(scenario.document(), summary, requests, steps)
