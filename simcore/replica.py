@@ -212,7 +212,7 @@ class Replica:
         if plan.decoding:
             self.tokens.decoded(plan, start_ns, durations_ns)
             scheduler.commit_decodes(plan, steps)
-            self._row[9] = scheduler.memory.used_blocks
+            self._row[9] = scheduler.memory.total_blocks - scheduler.memory.free_blocks
             for request in plan.stalled:
                 executor.follow(request)
             for request in executor.finished(pool):
@@ -271,6 +271,8 @@ class Replica:
                 return
             self._recorder.steps_run(row)
         self._same_batch = plain
+        memory = scheduler.memory
+        used_blocks = memory.total_blocks - memory.free_blocks
         self._row = [
             self.index,
             start_ns,
@@ -280,8 +282,8 @@ class Replica:
             plan.decoding,
             len(scheduler.running),
             scheduler.waiting.size,
-            scheduler.memory.used_blocks,
-            scheduler.memory.used_blocks,
+            used_blocks,
+            used_blocks,
             scheduler.pool.context_tokens,
             len(plan.preempted),
         ]

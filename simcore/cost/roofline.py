@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from simcore.cost.assumptions import RooflineEfficiency
-from simcore.cost.operators import AttentionWork, Operator
+from simcore.cost.operators import Operator
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
 
@@ -48,17 +48,6 @@ class Roofline:
     def attention_memory_s(self, moved_bytes: float) -> float:
         """Time that an attention kernel's memory traffic takes."""
         return moved_bytes / (self.accelerator.memory_bandwidth_bytes_per_s * self.efficiency.attention_memory)
-
-    def prefill_attention_s(self, work: AttentionWork, computed_tokens: int, tokens: int) -> float:
-        """Attention of one prompt chunk over its ``computed_tokens`` predecessors and itself, one layer."""
-        pairs = attended_pairs(computed_tokens, tokens, work.window_tokens)
-        context = read_context(computed_tokens, tokens, work.window_tokens)
-        moved_bytes = context * work.kv_bytes_per_token + tokens * work.query_bytes_per_token
-        return max(
-            self.attention_compute_s(pairs * work.flops_per_pair),
-            self.attention_memory_s(moved_bytes),
-            self.efficiency.kernel_floor_s,
-        )
 
     def all_reduce_s(self, payload_bytes: float, ranks: int) -> float:
         """Sum ``payload_bytes`` over the ranks: 2 (n - 1) / n of them cross each link (ring all-reduce).

@@ -15,7 +15,7 @@ from simcore.cost.operators import (
     head_operators,
     layer_operators,
 )
-from simcore.cost.roofline import Roofline
+from simcore.cost.roofline import Roofline, attended_pairs, read_context
 from simcore.metrics.token_gaps import StepDurations
 from simcore.models import ModelSpec
 from simcore.scheduling.decode_pool import DecodePool
@@ -26,17 +26,19 @@ _SCALAR_STEPS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class DecodeAttention:
-    """Decode attention of the layers alike, all of them together, in nanoseconds.
+class CompiledAttention:
+    """Attention of the layers alike, all of them together, in nanoseconds.
 
-    It takes the longest of reading the context, computing with it, and a floor. ``prices`` are the time to read and the
-    time to compute a context token, the floor, and the time to read that each request adds. ``window`` is which of the
-    pool's windows it reads, None for the whole context.
+    It takes the longest of reading the context, computing with it, and a floor. ``prices`` are the time to read a
+    context token, the time to compute with one in a decode, the floor, and the time to read that each query adds; a
+    pair of query and context token in a prefill takes ``prefill_pair_ns`` to compute. ``window`` is which of the pool's
+    windows it reads, None for the whole context.
     """
 
     work: AttentionWork
     window: int | None
     prices: tuple[float, float, float, float]
+    prefill_pair_ns: float
 
 
 _Term = tuple[int, int, float, float, float, float]
@@ -71,7 +73,7 @@ class StepCost:
         windows = sorted({work.window_tokens for work in self.attention if work.window_tokens is not None})
         self.window_tokens: tuple[int, ...] = tuple(windows)
         """The sliding windows whose context a decode pool must keep."""
-        self.decode_attention = tuple(self._compile(work) for work in self.attention)
+        self.compiled_attention = tuple(self._compile(work) for work in self.attention)
         self._linear_ns: dict[int, float] = {}
         self._head_ns: dict[int, float] = {}
         self._host_ns: dict[int, float] = {}
@@ -135,7 +137,7 @@ class StepCost:
     def _decode_terms(self, pool: DecodePool) -> list[_Term]:
         size = pool.size
         terms = []
-        for attention in self.decode_attention:
+        for attention in self.compiled_attention:
             memory, compute, floor, per_query = attention.prices
             if attention.window is None:
                 start, growth = pool.context_tokens, size
@@ -182,9 +184,12 @@ class StepCost:
         """One step that is not decode alone; ``sampled_rows`` of its tokens are sampled."""
         attention_ns = 0.0
         for _, tokens, computed_tokens in plan.chunks:
-            for work in self.attention:
-                seconds = self._roofline.prefill_attention_s(work, computed_tokens, tokens)
-                attention_ns += work.count * seconds * NS_PER_S
+            for attention in self.compiled_attention:
+                window_tokens = attention.work.window_tokens
+                pairs = attended_pairs(computed_tokens, tokens, window_tokens)
+                context = read_context(computed_tokens, tokens, window_tokens)
+                memory, _, floor, query = attention.prices
+                attention_ns += max(pairs * attention.prefill_pair_ns, context * memory + tokens * query, floor)
         if plan.decoding:
             attention_ns += self._decode_attention_ns(plan, pool)
         tokens = plan.decoding + plan.prefill_tokens
@@ -194,8 +199,8 @@ class StepCost:
     def _decode_attention_ns(self, plan: BatchPlan, pool: DecodePool) -> float:
         """Attention of the next decode step of all members that are not stalled."""
         total = 0.0
-        stalled = [pool.context_of(request.origin) for request in plan.stalled]
-        for attention, term in zip(self.decode_attention, self._decode_terms(pool), strict=True):
+        stalled = [pool.context_of(request.origin) for request in plan.stalled] if plan.stalled else ()
+        for attention, term in zip(self.compiled_attention, self._decode_terms(pool), strict=True):
             start, growth, memory, compute, floor, _ = term
             context = start + growth
             for tokens in stalled:
@@ -203,11 +208,11 @@ class StepCost:
             total += max(context * memory + plan.decoding * attention.prices[3], context * compute, floor)
         return total
 
-    def _compile(self, work: AttentionWork) -> "DecodeAttention":
+    def _compile(self, work: AttentionWork) -> "CompiledAttention":
         roofline = self._roofline
         scale = work.count * NS_PER_S
         window = None if work.window_tokens is None else self.window_tokens.index(work.window_tokens)
-        return DecodeAttention(
+        return CompiledAttention(
             work,
             window,
             prices=(
@@ -216,6 +221,7 @@ class StepCost:
                 scale * roofline.efficiency.kernel_floor_s,
                 scale * roofline.attention_memory_s(work.query_bytes_per_token),
             ),
+            prefill_pair_ns=scale * roofline.attention_compute_s(work.flops_per_pair),
         )
 
 

@@ -31,8 +31,9 @@ class WorkCounter:
         self._decode_steps[size] = self._decode_steps.get(size, 0) + steps
         sum_to_steps = steps * (steps + 1) // 2
         self._decode_context[0] += steps * pool.context_tokens + size * sum_to_steps
-        for index, window in enumerate(pool.windows, start=1):
-            self._decode_context[index] += steps * window.tokens + window.growing * sum_to_steps
+        if pool.windows:
+            for index, window in enumerate(pool.windows, start=1):
+                self._decode_context[index] += steps * window.tokens + window.growing * sum_to_steps
 
     def count_step(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> None:
         """Count one step that is not decode alone."""

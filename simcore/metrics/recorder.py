@@ -1,7 +1,7 @@
 """Keeps what a run does, compactly: one row per request, one per run of like steps."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class Recorder:
     def __init__(self) -> None:
         self._requests = array("q")
         self._steps = array("q")
+        self.steps_run: Callable[[Iterable[int]], None] = self._steps.extend
+        """Keep consecutive steps of one batch, the fields in the order of ``STEP_FIELDS``."""
         self.reasons: list[str] = [""]
         self.tenants: dict[str, int] = {}
 
@@ -90,10 +92,6 @@ class Recorder:
         if request.tenant not in tenants:
             tenants[request.tenant] = len(tenants)
         return tenants[request.tenant]
-
-    def steps_run(self, row: Sequence[int]) -> None:
-        """Keep consecutive steps of one batch, the fields in the order of ``STEP_FIELDS``."""
-        self._steps.extend(row)
 
     def requests(self) -> dict[str, NDArray[np.int64]]:
         """Columns by ``REQUEST_FIELDS``, in order of arrival."""

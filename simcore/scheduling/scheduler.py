@@ -56,6 +56,7 @@ class Scheduler:
             self.waiting = KeyedQueue(ordering)
         self._reserve_whole_prompt = reserve_whole_prompt
         self._preemption_mode = preemption_mode
+        self._preemptive = ordering.preemptive
         self._now_s = 0.0
         self._admissions = 0
         self._latest_decoding_admission = 0
@@ -110,7 +111,7 @@ class Scheduler:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
         self._now_s = now_s = now_ns / 1e9
         limits = self.batching.limits(self, now_s)
-        displaced = displace(self, limits, now_s) if self.ordering.preemptive and self.waiting.size else []
+        displaced = displace(self, limits, now_s) if self._preemptive and self.waiting.size else ()
         plan = self._fill(limits, now_ns)
         if not limits.decode and not plan.chunks and self.pool.size:
             # Nobody could be admitted after all: rather decode than do nothing.
@@ -125,7 +126,7 @@ class Scheduler:
                 # Whose turn it is changes with what each group has been served meanwhile.
                 plan.stable_steps = 1
             room = limits.max_batched_tokens > plan.decoding and not full
-            plan.admits_arrivals = room or self.ordering.preemptive
+            plan.admits_arrivals = room or self._preemptive
         if limits.retry_at_s is not None:
             plan.retry_ns = round(limits.retry_at_s * NS_PER_S)
         return plan
