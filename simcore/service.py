@@ -49,9 +49,7 @@ class Router:
         self._replicas = replicas
         self._views = [replica.scheduler for replica in replicas]
         self._routing = routing
-        memory = replicas[0].scheduler.memory
         self._max_context_tokens = max_context_tokens
-        self._max_tokens_in_memory = memory.total_blocks * memory.block_size_tokens
         self._recorder = recorder
         self._inbox: deque[tuple[Request, int]] = deque()
         self._idle: Event | None = None
@@ -92,12 +90,17 @@ class Router:
         request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
         if total_tokens > self._max_context_tokens:
             self._reject(request, TOO_LONG)
-        elif total_tokens - 1 > self._max_tokens_in_memory:
+        elif total_tokens - 1 > self._max_tokens_in_memory(request.priority):
             self._reject(request, TOO_LARGE)
         elif (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
             self._replicas[self._routing.choose(request, self._views)].submit(request, output_tokens)
+
+    def _max_tokens_in_memory(self, priority: int) -> int:
+        """Tokens that one request of this level could hold with a replica to itself."""
+        scheduler = self._views[0]
+        return (scheduler.total_blocks - scheduler.blocks_kept_from(priority)) * scheduler.memory.block_size_tokens
 
     def _rejection(self, request: Request) -> str | None:
         now_s = to_s(self._clock.now_ns)

@@ -124,6 +124,7 @@ class Simulation:
             self.cost.window_tokens,
             section.reserve_whole_prompt,
             section.preemption.mode,
+            section.preemption.reserved_blocks,
         )
 
 

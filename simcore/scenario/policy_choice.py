@@ -10,6 +10,7 @@ from policies.ordering import Ordering
 from policies.prediction import LengthPredictor
 from policies.registry import UnknownPolicyError, policy_class, policy_name, policy_names
 from simcore.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name
+from simcore.scenario.sections import with_whole_keys
 from simcore.validation import explain
 
 _KINDS: dict[Any, str] = {LengthPredictor: "prediction", Ordering: "ordering"}
@@ -39,7 +40,7 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
             raise _unknown_parameter(f"{field}.{key}", str(key), name, tuple(parameters.model_fields))
     nested = _nested_kinds(chosen)
     try:
-        plain = {key: _with_whole_keys(value) for key, value in values.items() if key not in nested}
+        plain = {key: with_whole_keys(value) for key, value in values.items() if key not in nested}
         given = parameters.model_validate(plain)
     except ValidationError as error:
         raise explain(error, parameters, f"{field}.") from None
@@ -100,13 +101,6 @@ def _parameters(policy: type[Any]) -> type[BaseModel]:
     }
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     return create_model(policy.__name__, __config__=config, **taken)
-
-
-def _with_whole_keys(value: Any) -> Any:
-    """A mapping by level as written back from JSON, whose keys are always text."""
-    if isinstance(value, Mapping) and value and all(isinstance(key, str) and key.isdecimal() for key in value):
-        return {int(key): inner for key, inner in value.items()}
-    return value
 
 
 def _default(item: Field[Any]) -> Any:

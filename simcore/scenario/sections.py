@@ -66,11 +66,23 @@ class Memory(_Section):
     null_blocks: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
+def with_whole_keys(value: Any) -> Any:
+    """A mapping by level, whose keys are text where it comes back from JSON."""
+    if isinstance(value, dict) and value and all(isinstance(key, str) and key.isdecimal() for key in value):
+        return {int(key): inner for key, inner in value.items()}
+    return value
+
+
 class Preemption(_Section):
-    """What happens when KV memory runs short: who gives way, and how."""
+    """What happens when KV memory runs short: who gives way, and how.
+
+    ``reserved_blocks`` maps levels of priority to KV blocks that only requests of that level, or more urgent ones, may
+    be admitted into, so that patient requests can never keep urgent ones out.
+    """
 
     mode: Literal["recompute", "wait", "reject"] = "recompute"
     victim: Policy = {"name": "latest"}
+    reserved_blocks: Annotated[dict[Annotated[int, Field(ge=0)], Count], BeforeValidator(with_whole_keys)] = {}
 
 
 class SchedulerSection(_Section):

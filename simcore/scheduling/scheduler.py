@@ -1,6 +1,6 @@
 """The scheduler of one replica: fills each step within the limits that its policies set."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from policies.batching import Batching, StepLimits
@@ -26,7 +26,8 @@ class Scheduler:
     memory last; the first that does not fit ends admission, so that none is overtaken. A step that preempts admits
     nobody.
 
-    ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free.
+    ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free, ``reserved_blocks``
+    only if the blocks reserved for more urgent levels then still are.
     The scheduler is itself the ``ReplicaView`` that policies see.
     """
 
@@ -39,6 +40,7 @@ class Scheduler:
         window_tokens: tuple[int, ...] = (),
         reserve_whole_prompt: bool = True,
         preemption_mode: PreemptionMode = "recompute",
+        reserved_blocks: Mapping[int, int] | None = None,
     ) -> None:
         self.batching = batching
         self.preemption = preemption
@@ -56,6 +58,7 @@ class Scheduler:
             self.waiting = KeyedQueue(ordering)
         self._reserve_whole_prompt = reserve_whole_prompt
         self._preemption_mode = preemption_mode
+        self._reserved_blocks = dict(reserved_blocks or {})
         self._preemptive = ordering.preemptive
         self._now_s = 0.0
         self._admissions = 0
@@ -176,6 +179,8 @@ class Scheduler:
                 tokens = min(known, limits.max_chunk_tokens, budget)
             blocks = memory.blocks_for(tokens)
             required = memory.blocks_for(known) if self._reserve_whole_prompt else blocks
+            if self._reserved_blocks:
+                required += self.blocks_kept_from(request.priority)
             if required > memory.free_blocks or not self.batching.accepts(request, len(self.running)):
                 break
             waiting.pop()
@@ -192,6 +197,10 @@ class Scheduler:
             plan.add_chunk(request, tokens)
             plan.admitted += 1
             budget -= tokens
+
+    def blocks_kept_from(self, priority: int) -> int:
+        """Blocks that are reserved for more urgent requests than those of this level."""
+        return sum(blocks for level, blocks in self._reserved_blocks.items() if level < priority)
 
     def steps_before_shortage(self, limit: int) -> int:
         """How many steps like the one just planned, itself included, memory has room for; at most ``limit``."""

@@ -57,3 +57,36 @@ def test_waiting_gives_way_when_nobody_could_run(tmp_path):
     document = scenario("wait") | {"memory": {"num_gpu_blocks": 11}, "workload": {"trace": "two.csv", "format": "csv"}}
     summary = Simulation.prepare(document, tmp_path).run(check=True).summary
     assert (summary["counts"]["finished"], summary["preemptions"]["total"]) == (2, 1)
+
+
+def test_reserved_blocks_keep_patient_requests_from_blocking_urgent_ones(tmp_path):
+    """The classic inversion: patient requests hold all memory when an urgent one arrives, and it must wait for them."""
+    rows = ["arrival_s,prompt_tokens,output_tokens,level", *(["0,300,400,1"] * 4), "0.5,1700,50,0"]
+    (tmp_path / "inversion.csv").write_text("\n".join(rows) + "\n")
+    workload = {"trace": "inversion.csv", "format": "csv", "columns": {"priority": "level"}}
+
+    def urgent_waits_s(reserved_blocks):
+        document = scenario("wait", ordering="priority") | {"workload": workload}
+        document["scheduler"]["preemption"]["reserved_blocks"] = reserved_blocks
+        result = Simulation.prepare(document, tmp_path).run(check=True)
+        assert result.summary["counts"]["finished"] == 5
+        return result.requests["queue_s"][-1]
+
+    assert urgent_waits_s({}) > 1.0
+    assert urgent_waits_s({0: 130}) < 0.05
+
+
+def test_a_request_that_only_reserved_blocks_could_hold_is_rejected(tmp_path):
+    (tmp_path / "one.csv").write_text("arrival_s,prompt_tokens,output_tokens,level\n0,1000,10,1\n0,1000,10,0\n")
+    workload = {"trace": "one.csv", "format": "csv", "columns": {"priority": "level"}}
+    document = scenario("recompute") | {"workload": workload}
+    document["scheduler"]["preemption"]["reserved_blocks"] = {0: 150}
+    result = Simulation.prepare(document, tmp_path).run()
+    assert result.requests["state"].tolist() == ["rejected", "finished"]
+
+
+def test_reserved_blocks_come_back_from_a_saved_scenario(tmp_path):
+    document = scenario("wait")
+    document["scheduler"]["preemption"]["reserved_blocks"] = {0: 20}
+    saved = Simulation.prepare(document, tmp_path).scenario.document()
+    assert Simulation.prepare(saved, tmp_path).scenario.scheduler.preemption.reserved_blocks == {0: 20}
