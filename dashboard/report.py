@@ -1,11 +1,9 @@
-"""The report of a run: one HTML file that needs no network, no server and no other file."""
+"""The report of a run: everything that a run folder says, on one page."""
 
 from typing import Any
 
 import plotly.graph_objects as go
 import yaml
-from plotly.io import to_json
-from plotly.offline import get_plotlyjs
 
 from dashboard.details import details_section
 from dashboard.figures.distributions import distribution, percentile_points
@@ -25,22 +23,8 @@ from dashboard.headline import (
 )
 from dashboard.markup import facts, section, text
 from dashboard.metric_names import METRIC_NAMES
-from dashboard.stylesheet import STYLESHEET
+from dashboard.page import figure_block, page
 from simcore.result import Result
-
-# Nothing may be fetched, whatever a page's text or plotly.js asks for; images are what "download plot" makes.
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-
-# Left alone, plotly.js offers to upload a figure to its maker's service: that button and its address are taken away.
-_DRAW = """
-for (const source of document.querySelectorAll("script[data-plot]")) {
-  const {data, layout} = JSON.parse(source.textContent);
-  Plotly.newPlot(source.dataset.plot, data, layout, {
-    responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
-    modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-  });
-}
-"""
 
 
 def render_report(result: Result, title: str) -> str:
@@ -63,14 +47,7 @@ def render_report(result: Result, title: str) -> str:
             _origin(result),
         )
     )
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{text(title)}</title><style>{STYLESHEET}</style></head>\n<body><main>{body}"
-        '<noscript><p class="box warning">The figures need JavaScript, which is switched off.</p></noscript></main>\n'
-        f"<script>{get_plotlyjs()}</script>\n<script>{_DRAW}</script></body></html>\n"
-    )
+    return page(title, body)
 
 
 def _distributions(result: Result) -> str:
@@ -82,11 +59,11 @@ def _distributions(result: Result) -> str:
         values_s = requests[metric][measured]
         caption = f"Cumulative, over {metrics[metric]['count']:,} requests: {METRIC_NAMES[metric].meaning}."
         blocks.append(
-            _figure(metric, distribution(metric, values_s, metrics[metric]), METRIC_NAMES[metric].title, caption)
+            figure_block(metric, distribution(metric, values_s, metrics[metric]), METRIC_NAMES[metric].title, caption)
         )
     itl = metrics["itl_s"]
     caption = f"Percentiles and confidence intervals over {itl['count']:,} gaps; grey: least and greatest gap."
-    blocks.append(_figure("itl_s", percentile_points("itl_s", itl), METRIC_NAMES["itl_s"].title, caption))
+    blocks.append(figure_block("itl_s", percentile_points("itl_s", itl), METRIC_NAMES["itl_s"].title, caption))
     return section("Distributions", f'<div class="grid">{"".join(blocks)}</div>')
 
 
@@ -113,9 +90,9 @@ def _over_time(result: Result) -> str:
     held = f"Means over {seconds(widths_s[0])}; values are known where the batch changes, and held in between.{grey}"
     rates = f"Means over {seconds(widths_s[1])}. Output tokens of all requests, unfinished ones too.{grey}"
     blocks = (
-        _figure("load", figures["load"], "Running and waiting requests", f"All replicas together. {held}"),
-        _figure("kv", figures["kv"], "KV memory in use", f"Share of each replica's blocks. {held}"),
-        _figure("throughput", figures["throughput"], "Throughput", rates),
+        figure_block("load", figures["load"], "Running and waiting requests", f"All replicas together. {held}"),
+        figure_block("kv", figures["kv"], "KV memory in use", f"Share of each replica's blocks. {held}"),
+        figure_block("throughput", figures["throughput"], "Throughput", rates),
     )
     return section("Over time", f'<div class="stack">{"".join(blocks)}</div>')
 
@@ -123,7 +100,7 @@ def _over_time(result: Result) -> str:
 def _workload(result: Result) -> str:
     figure = length_histograms(result.requests)
     caption = "Prompts of all requests, outputs of the finished ones; bins are equally wide on the logarithmic axis."
-    return section("Workload", _figure("lengths", figure, "Prompt and output lengths", caption))
+    return section("Workload", figure_block("lengths", figure, "Prompt and output lengths", caption))
 
 
 def _unmeasured_s(window: dict[str, Any], end_s: float) -> list[tuple[float, float]]:
@@ -134,19 +111,6 @@ def _unmeasured_s(window: dict[str, Any], end_s: float) -> list[tuple[float, flo
     if window["drain_excluded"] and window["end_s"] is not None and window["end_s"] < end_s:
         stretches.append((window["end_s"], end_s))
     return stretches
-
-
-def _figure(name: str, figure: go.Figure | None, title: str, caption: str) -> str:
-    head = f"<h3>{text(title)}</h3>"
-    if figure is None:
-        return f'<figure>{head}<p class="empty">– no data</p></figure>'
-    # The standard library's encoder, as others round differently; "<" escaped, as it could end the script element.
-    document = (to_json(figure, validate=False, engine="json") or "").replace("<", "\\u003c")
-    return (
-        f'<figure>{head}<div id="{name}" class="plot" role="img" aria-label="{text(title)}. {text(caption)}" '
-        f'style="min-height:{figure.layout.height}px"></div><figcaption>{text(caption)}</figcaption>'
-        f'<script type="application/json" data-plot="{name}">{document}</script></figure>'
-    )
 
 
 def _origin(result: Result) -> str:

@@ -5,6 +5,6 @@
 >>> result.summary["metrics"]["ttft_s"]["p99"]  # doctest: +SKIP
 """
 
-from servetwin.api import Result, ServetwinError, save, simulate
+from servetwin.api import Comparison, Result, ServetwinError, compare, save, simulate
 
-__all__ = ["Result", "ServetwinError", "save", "simulate"]
+__all__ = ["Comparison", "Result", "ServetwinError", "compare", "save", "simulate"]

@@ -1,17 +1,20 @@
-"""The Python API: simulate a scenario, save its run folder."""
+"""The Python API: simulate a scenario, save its run folder, compare variants."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from simcore.comparison import Comparison, Plan, PlannedRun, carry_out, evaluate, plan_comparison
+from simcore.comparison.folder import RUNS, check_comparison_folder, earlier_looks, write_comparison
 from simcore.errors import ServetwinError
 from simcore.output.run_folder import write_run_folder
 from simcore.result import Result
 from simcore.scenario import override, read_scenario
 from simcore.simulation import Simulation
 
-__all__ = ["Result", "ServetwinError", "prepare", "save", "simulate"]
+__all__ = ["Comparison", "Result", "ServetwinError", "compare", "prepare", "save", "simulate"]
 
 
 def simulate(
@@ -36,12 +39,17 @@ def prepare(
     base_dir: str | PathLike[str] = ".",
 ) -> Simulation:
     """Check a scenario and load what it names, without running it; arguments and errors as for ``simulate``."""
+    document, place = _document(scenario, overrides, base_dir)
+    return Simulation.prepare(document, place)
+
+
+def _document(
+    scenario: str | PathLike[str] | Mapping[str, Any], overrides: Sequence[str], base_dir: str | PathLike[str]
+) -> tuple[dict[str, Any], Path]:
+    """The scenario with its overrides, and the folder from which it names files."""
     if isinstance(scenario, Mapping):
-        document = dict(scenario)
-    else:
-        document = read_scenario(Path(scenario))
-        base_dir = Path(scenario).parent
-    return Simulation.prepare(override(document, overrides), Path(base_dir))
+        return override(scenario, overrides), Path(base_dir)
+    return override(read_scenario(Path(scenario)), overrides), Path(scenario).parent
 
 
 def save(result: Result, folder: str | PathLike[str], title: str | None = None) -> Path:
@@ -53,4 +61,62 @@ def save(result: Result, folder: str | PathLike[str], title: str | None = None) 
 
     path = Path(folder)
     write_run_folder(result, path, render_report(result, title or path.absolute().name))
+    return path
+
+
+def compare(
+    scenario: str | PathLike[str] | Mapping[str, Any],
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    seeds: int | None = None,
+    baseline: str | None = None,
+    metrics: Sequence[str] | None = None,
+    overrides: Sequence[str] = (),
+    base_dir: str | PathLike[str] = ".",
+    out: str | PathLike[str] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[PlannedRun], None] | None = None,
+) -> Comparison:
+    """Run variants of a scenario on the same requests and hold them against a baseline.
+
+    ``vary`` gives the values of each key: ``{"scheduler.ordering.name": ["fcfs", "sjf"]}``; variants are all their
+    combinations. Each runs with ``seeds`` seeds, by default 5, or 1 where requests do not depend on the seed. With
+    ``out``, a folder, finished runs are kept there and found again by the next call, as are the comparison and its
+    report. ``jobs`` runs go on at once, by default one per core; ``progress`` is told of each that is done. Other
+    arguments and errors are as for ``simulate``.
+    """
+    if out is not None:
+        check_comparison_folder(Path(out))
+    planned = plan(scenario, vary, seeds, baseline, metrics, overrides, base_dir)
+    if out is None:
+        with TemporaryDirectory(prefix="servetwin-") as temporary:
+            carry_out(planned, Path(temporary), jobs, progress)
+            return evaluate(planned, Path(temporary))
+    looks = earlier_looks(planned, Path(out))
+    carry_out(planned, Path(out) / RUNS, jobs, progress)
+    comparison = evaluate(planned, Path(out) / RUNS, looks)
+    save_comparison(comparison, out)
+    return comparison
+
+
+def plan(
+    scenario: str | PathLike[str] | Mapping[str, Any],
+    vary: Mapping[str, Sequence[Any]],
+    seeds: int | None = None,
+    baseline: str | None = None,
+    metrics: Sequence[str] | None = None,
+    overrides: Sequence[str] = (),
+    base_dir: str | PathLike[str] = ".",
+) -> Plan:
+    """Check a comparison and every run of it, without running any; arguments and errors as for ``compare``."""
+    document, place = _document(scenario, overrides, base_dir)
+    return plan_comparison(document, place, vary, seeds, baseline, metrics)
+
+
+def save_comparison(comparison: Comparison, folder: str | PathLike[str], title: str | None = None) -> Path:
+    """Write a comparison and its report, and return the folder; raises ``ServetwinError`` if that cannot be done."""
+    from dashboard.comparison_report import render_comparison
+
+    path = Path(folder)
+    write_comparison(comparison, path, render_comparison(comparison, title or path.absolute().name))
     return path

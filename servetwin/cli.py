@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from servetwin.compare_command import compare
 from servetwin.doctor_command import doctor
 from servetwin.fact_commands import hardware, models
 from servetwin.parity_command import parity
@@ -23,6 +24,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(run)
+app.command()(compare)
 app.command()(models)
 app.command()(hardware)
 app.command()(policies)

@@ -53,9 +53,17 @@ def override(document: Mapping[str, Any], assignments: Iterable[str]) -> dict[st
 def _replaced(document: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
     first, *rest = path
     if rest:
-        below = document.get(first)
-        value = _replaced(below if isinstance(below, Mapping) else {}, rest, value)
+        value = _replaced_below(document.get(first), rest, value)
     return {**document, first: value}
+
+
+def _replaced_below(below: Any, path: Sequence[str], value: Any) -> Any:
+    """What stands at a key with a value further down replaced; a number in the path counts a list's items from 0."""
+    if isinstance(below, list) and path[0].isdecimal() and int(path[0]) < len(below):
+        place, rest = int(path[0]), path[1:]
+        item = _replaced_below(below[place], rest, value) if rest else value
+        return [*below[:place], item, *below[place + 1 :]]
+    return _replaced(below if isinstance(below, Mapping) else {}, path, value)
 
 
 def parse_scenario(document: Mapping[str, Any]) -> Scenario:

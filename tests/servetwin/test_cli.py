@@ -107,7 +107,17 @@ def test_without_a_command_the_help_is_shown(command, arguments):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("run",), ("models",), ("hardware",), ("doctor",), ("trace",), ("trace", "describe"), ("trace", "list"), ()],
+    [
+        ("run",),
+        ("compare",),
+        ("models",),
+        ("hardware",),
+        ("doctor",),
+        ("trace",),
+        ("trace", "describe"),
+        ("trace", "list"),
+        (),
+    ],
 )
 def test_every_help_is_plain_and_whole(command, arguments):
     ended = command(*arguments, "--help")

@@ -78,3 +78,11 @@ def test_an_assignment_to_a_parameter_keeps_the_policy_that_a_bare_name_chose():
 def test_what_is_no_assignment(assignment):
     with pytest.raises(InputError, match=r"^--set"):
         override(DOCUMENT, [assignment])
+
+
+def test_an_assignment_reaches_into_a_list():
+    streams = [{"tenant": "one", "priority": 1}, {"tenant": "other", "priority": 2}]
+    document = DOCUMENT | {"workload": {"streams": streams}}
+    changed = override(document, ["workload.streams.1.priority=7"])
+    assert [stream["priority"] for stream in changed["workload"]["streams"]] == [1, 7]
+    assert document["workload"]["streams"][1]["priority"] == 2

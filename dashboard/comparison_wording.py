@@ -1,0 +1,77 @@
+"""How the figures of a comparison are worded: all of one metric in one unit, differences with their sign."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.formatting import DASH, number, share
+from simcore.comparison import Row
+
+VERDICT_WORDS = {
+    "baseline": "baseline",
+    "better": "better",
+    "worse": "worse",
+    "same": "the same",
+    "unclear": "no clear difference",
+    "untested": "not tested",
+}
+_LEAST_SHOWN_P = 0.001
+_LONGEST_LABEL = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The unit in which a metric is shown, and how many of it its own unit has."""
+
+    factor: float
+    unit: str
+
+    def value(self, value: float | None) -> str:
+        """A figure, without its unit."""
+        return DASH if value is None else number(value * self.factor)
+
+    def difference(self, value: float | None) -> str:
+        """A figure with its sign, without its unit."""
+        return DASH if value is None else f"{'+' if value > 0 else ''}{number(float(value * self.factor))}"
+
+    def interval(self, row: Row) -> str:
+        """The confidence interval of the difference; nothing where there is none."""
+        if row.low is None or row.high is None:
+            return ""
+        return f"{self.difference(row.low)} … {self.difference(row.high)}"
+
+
+def scale_of(rows: Sequence[Row]) -> Scale:
+    """The unit for all rows of one metric: the one that suits the baseline, or else the first value there is."""
+    if rows[0].unit != "s":
+        return Scale(1.0, rows[0].unit)
+    ordered = sorted(rows, key=lambda row: row.verdict != "baseline")
+    reference = next((abs(row.value) for row in ordered if row.value), 1.0)
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if reference * factor >= 0.9995:
+            return Scale(factor, unit)
+    return Scale(1e6, "µs")
+
+
+def relative(row: Row) -> str:
+    """The difference as a share of the baseline, with its sign."""
+    part = row.relative_difference
+    return DASH if part is None else f"{'+' if part > 0 else ''}{share(part)}"
+
+
+def probability(p_value: float | None) -> str:
+    """A p-value in two digits; a tiny one as a bound, since its further digits mean nothing."""
+    if p_value is None:
+        return DASH
+    return f"<{_LEAST_SHOWN_P:g}" if p_value < _LEAST_SHOWN_P else f"{p_value:.2g}"
+
+
+def seeds_in_words(seeds: Sequence[int]) -> str:
+    """How many seeds and which: "5 seeds (0 to 4)"."""
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})"
+
+
+def short_names(variants: Sequence[str]) -> dict[str, str]:
+    """What tables and figures call each variant: its label, or a number where labels would leave no room."""
+    if max(map(len, variants)) <= _LONGEST_LABEL:
+        return {label: label for label in variants}
+    return {label: f"#{number}" for number, label in enumerate(variants, start=1)}

@@ -1,0 +1,130 @@
+"""The report of a comparison, from made-up rows whose wording is known."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dashboard.comparison_report import render_comparison
+from dashboard.comparison_wording import probability, relative, scale_of, seeds_in_words, short_names
+from dashboard.figures.differences import forest
+from dashboard.figures.overlays import overlay
+from simcore.comparison import Comparison, Curve, Row
+
+HOSTILE = "<b>sjf</b>"
+
+
+def row(variant, value, verdict, difference=None, low=None, high=None, metric="ttft_s.mean", unit="s", **others):
+    relative_difference = None if difference is None else difference / (value - difference)
+    return Row(
+        metric, "TTFT mean", unit, variant, value, difference, low, high, relative_difference, verdict=verdict, **others
+    )
+
+
+ROWS = (
+    row("fcfs", 0.5, "baseline"),
+    row(HOSTILE, 0.4, "better", -0.1, -0.12, -0.08, p_value=0.0001, p_holm=0.0002),
+    row("edf", 0.51, "unclear", 0.01, -0.01, 0.03, p_value=0.2, p_holm=0.2),
+)
+SAME = tuple(
+    Row("rejected", "rejected", "requests", variant, 0.0, verdict=verdict, **none)
+    for variant, verdict, none in (
+        ("fcfs", "baseline", {}),
+        (HOSTILE, "same", {"difference": 0.0, "low": 0.0, "high": 0.0, "p_holm": 1.0}),
+        ("edf", "same", {"difference": 0.0, "low": 0.0, "high": 0.0, "p_holm": 1.0}),
+    )
+)
+
+
+@pytest.fixture
+def comparison():
+    curve = Curve(np.array([0.1, 0.2, 5.0]), np.array([0.0, 0.5, 1.0]))
+    return Comparison(
+        scenario={"model": "m", "cluster": {"accelerator": "a"}},
+        varied=("scheduler.ordering.name",),
+        variants=("fcfs", HOSTILE, "edf"),
+        baseline="fcfs",
+        seeds=(3, 4, 5),
+        method="A method.",
+        rows=ROWS + SAME,
+        runs=(),
+        curves={"ttft_s": {"fcfs": curve, HOSTILE: curve, "edf": curve}, "e2e_s": {}},
+        missing=(),
+        looks=(3,),
+        warnings=("A warning.",),
+        notices=(),
+    )
+
+
+def test_the_page_has_the_table_the_figures_and_nothing_to_fetch(comparison):
+    page = render_comparison(comparison, "a & b")
+    body = page[: page.index("</main>")]
+    assert "<h1>a &amp; b</h1>" in body
+    assert "3 variants of scheduler.ordering.name · 3 seeds (3 to 5) · 9 runs · m on a" in body
+    assert HOSTILE not in body
+    assert "&lt;b&gt;sjf&lt;/b&gt;" in body
+    cells = "<small>-100 (-20.0 %)</small><small>-120 … -80.0</small><small>p &lt;0.001</small>"
+    assert f'<td>400{cells}<small class="met">▲ better</small></td>' in body
+    assert "<td>0<small>the same</small></td>" in body
+    assert "A method." in body
+    assert "A warning." in body
+    assert '<p class="empty">– no data</p>' in body
+    plots = re.findall(r'data-plot="([^"]+)">(.*?)</script>', page)
+    assert [name for name, _ in plots] == ["difference-ttft_s.mean", "distribution-ttft_s"]
+    assert all(json.loads(document)["data"] for _, document in plots)
+    own = page[: page.index("/**\n* plotly.js")] + page[page.rindex("<script>") :]
+    assert not re.search(r"https?:|src=|<link|@import|url\(", own)
+    assert page.count("plotly.js v") == 1
+    assert render_comparison(comparison, "a & b") == page
+
+
+def test_long_labels_are_numbered_and_explained(comparison):
+    long = "x" * 31
+    rows = tuple(replace(row, variant=long) if row.variant == "edf" else row for row in comparison.rows)
+    curves = {"ttft_s": {long: comparison.curves["ttft_s"]["edf"]}}
+    page = render_comparison(replace(comparison, variants=("fcfs", HOSTILE, long), rows=rows, curves=curves), "t")
+    assert f'<tr><th scope="row">#3</th><td>{long}</td></tr>' in page
+    assert '<th scope="col">#1 (baseline)</th>' in page
+
+
+def test_a_forest_has_a_line_per_variant_around_nought():
+    names = short_names(("fcfs", HOSTILE, "edf"))
+    figure = forest(ROWS[1:], scale_of(ROWS), names, "fcfs")
+    better, unclear = figure.data
+    assert (better.x[0], better.error_x.array[0], better.error_x.arrayminus[0]) == pytest.approx((-100, 20, 20))
+    assert (better.marker.symbol, unclear.marker.symbol) == ("circle", "circle-open")
+    low, high = figure.layout.xaxis.range
+    assert low < -120
+    assert high > 30
+    assert figure.layout.shapes[0].x0 == 0
+    assert figure.layout.xaxis.title.text == "difference to fcfs (ms)"
+    assert forest((ROWS[0],), scale_of(ROWS), names, "fcfs") is None
+
+
+def test_curves_lie_one_over_the_other():
+    short, long = (Curve(np.array([1.0, 2.0]) * factor, np.array([0.0, 1.0])) for factor in (1, 30))
+    figure = overlay("e2e_s", {"b": short, "a": long}, {"a": "a", "b": "b"}, "a")
+    assert [trace.name for trace in figure.data] == ["b", "a"]
+    assert figure.layout.xaxis.type == "log"
+    assert figure.data[1].x.tolist() == [30, 30, 60]
+    assert figure.data[0].line.color != figure.data[1].line.color
+    assert overlay("tpot_s", {"b": short}, {"b": "b"}, "a").data[0].x.tolist() == [1000, 1000, 2000]
+    assert overlay("e2e_s", {}, {}, "a") is None
+
+
+def test_all_of_a_metric_is_in_one_unit():
+    scale = scale_of(ROWS)
+    assert (scale.unit, scale.value(0.4), scale.difference(0.0123)) == ("ms", "400", "+12.3")
+    assert scale_of([row("x", 2e-5, "baseline")]).unit == "µs"
+    assert scale_of([row("x", 0.0, "baseline"), row("y", 3.0, "worse")]).unit == "s"
+    assert scale_of([row("x", 12.0, "baseline", unit="requests/s")]).value(12.0) == "12.0"
+    none = (scale.value(None), scale.difference(None), scale.interval(ROWS[0]), relative(ROWS[0]))
+    assert none == ("–", "–", "", "–")
+
+
+def test_wording():
+    assert [probability(value) for value in (None, 0.0004, 0.034, 1.0)] == ["–", "<0.001", "0.034", "1"]
+    assert (seeds_in_words((4,)), seeds_in_words((4, 5))) == ("seed 4", "2 seeds (4 to 5)")
+    assert relative(ROWS[2]) == "+2.00 %"

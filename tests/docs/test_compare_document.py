@@ -1,0 +1,20 @@
+"""The document on comparisons: its example runs, and it names every metric that is no latency."""
+
+import re
+from pathlib import Path
+
+from simcore.comparison.compared_metrics import METRICS
+
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+
+
+def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (example,) = re.findall(r"```python\n(.*?)```", DOCUMENT, flags=re.DOTALL)
+    exec(compile(example, "compare.md", "exec"), {})
+    assert "TTFT mean max_batched_tokens=512" in capsys.readouterr().out
+    assert (tmp_path / "runs" / "budget" / "report.html").is_file()
+
+
+def test_every_metric_that_is_no_latency_is_named():
+    assert all(f"`{key}`" in DOCUMENT for key in METRICS if "." not in key)
