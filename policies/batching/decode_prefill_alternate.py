@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from policies.batching import Batching, StepLimits, at_least_one
 from policies.horizon import FOREVER
-from policies.views import ReplicaView
+from policies.views import ReplicaView, RequestView
 
 
 @dataclass(slots=True)
@@ -17,6 +17,7 @@ class DecodePrefillAlternate(Batching):
     decode_steps: int = 8
     max_batched_tokens: int = 8192
     max_running_requests: int = 256
+    _now: int = field(default=0, init=False, repr=False)
     _next_prefill: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -28,8 +29,7 @@ class DecodePrefillAlternate(Batching):
         due = replica.decode_steps >= self._next_prefill or replica.decoding_requests == 0
         room = replica.running_requests < self.max_running_requests
         prefill = due and blocks is not None and room and blocks <= replica.free_blocks
-        if prefill:
-            self._next_prefill = replica.decode_steps + self.decode_steps
+        self._now = replica.decode_steps
         return StepLimits(
             self.max_batched_tokens,
             self.max_running_requests,
@@ -39,3 +39,8 @@ class DecodePrefillAlternate(Batching):
             whole_prompts=True,
             stable_steps=FOREVER if due else self._next_prefill - replica.decode_steps,
         )
+
+    def accepts(self, request: RequestView, running: int) -> bool:
+        """Yes; only now that a prompt is really let in is the turn of prompts over."""
+        self._next_prefill = self._now + self.decode_steps
+        return True

@@ -32,6 +32,10 @@ class SloFeedback(Batching):
         for name in ("ttft_p99_s", "tpot_p99_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+        if self.min_batched_tokens > self.max_batched_tokens:
+            raise ValueError(
+                f"min_batched_tokens is {self.min_batched_tokens}, expected at most {self.max_batched_tokens}"
+            )
         self._budget = self.max_batched_tokens
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:

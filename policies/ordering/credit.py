@@ -28,6 +28,8 @@ class Credit(GroupOrdering):
         for name in ("tokens_per_window", "window_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+        if any(credit < 0 for credit in self.credits.values()):
+            raise ValueError(f"credits is {dict(self.credits)}, expected numbers of at least 0")
 
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """The tenant with the oldest request among those with credit left, or among all."""

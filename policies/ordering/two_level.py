@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from policies.ordering import Ordering
+from policies.ordering import GroupOrdering, Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
@@ -10,9 +10,13 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class TwoLevel(Ordering):
-    """Serve by level of priority, and within a level by any ordering that sorts by a key."""
+    """Serve by level of priority, and within a level by any ordering that sorts by a key; nobody running is displaced."""
 
     inner: Ordering = field(default_factory=FirstComeFirstServed)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.inner, GroupOrdering):
+            raise ValueError(f"inner is a {type(self.inner).__name__}, expected an ordering that sorts by a key alone")
 
     @property
     def stable_steps(self) -> int:  # type: ignore[override]

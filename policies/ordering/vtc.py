@@ -20,29 +20,31 @@ class VirtualTokenCounter(GroupOrdering):
     output_weight: float = 2.0
     weights: Mapping[str, float] = field(default_factory=dict)
     _lifts: dict[str, float] = field(default_factory=dict, init=False, repr=False)
-    _next: float = field(default=0.0, init=False, repr=False)
-    _last: float = field(default=0.0, init=False, repr=False)
+    _next: GroupView | None = field(default=None, init=False, repr=False)
+    _last: GroupView | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("prompt_weight", "output_weight"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number of at least 0")
         for tenant, weight in self.weights.items():
             if weight <= 0:
                 raise ValueError(f"weights.{tenant} is {weight}, expected a number greater than 0")
 
     def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:
-        """Lift the counter of a tenant that comes back; alone, to that of the tenant served last."""
-        least = min(map(self.counter, others)) if others else self._last
-        missing = least - self.counter(group)
+        """Lift the counter of a tenant that comes back; alone, to what that of the tenant served last is by now."""
+        peers = others or ([] if self._last is None else [self._last])
+        missing = min(map(self.counter, peers), default=0.0) - self.counter(group)
         if missing > 0:
             self._lifts[group.name] = self._lifts.get(group.name, 0.0) + missing
 
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """The tenant with the smallest counter; ties by name."""
-        chosen = min(groups, key=lambda group: (self.counter(group), group.name))
-        self._next = self.counter(chosen)
-        return chosen
+        self._next = min(groups, key=lambda group: (self.counter(group), group.name))
+        return self._next
 
     def admitted(self, request: RequestView, now_s: float) -> None:
-        """Remember the counter of the tenant served last."""
+        """Remember the tenant served last."""
         self._last = self._next
 
     def counter(self, group: GroupView) -> float:

@@ -1,0 +1,177 @@
+"""The limits that batching schemes set; those of chunked-prefill are in test_built_in_policies.py."""
+
+import pytest
+
+from policies.batching.bucketed import Bucketed
+from policies.batching.chunked_prefill import ChunkedPrefill
+from policies.batching.decode_prefill_alternate import DecodePrefillAlternate
+from policies.batching.dynamic import Dynamic
+from policies.batching.prefill_first import PrefillFirst
+from policies.batching.queue_aware import QueueAware
+from policies.batching.slo_feedback import SloFeedback
+from policies.batching.static import Static
+from policies.horizon import FOREVER
+from tests.policies.views import FakeReplica, FakeRequest
+
+
+@pytest.mark.parametrize(("running", "admits"), [(0, True), (1, False), (32, False)])
+def test_a_static_batch_lets_nobody_in_while_any_of_it_runs(running, admits):
+    limits = Static(max_running_requests=32).limits(FakeReplica(9, running), 0.0)
+    assert (limits.admit, limits.decode, limits.whole_prompts, limits.max_running_requests) == (admits, True, True, 32)
+    assert limits.stable_steps == FOREVER
+
+
+@pytest.mark.parametrize(
+    ("waiting", "running", "now_s", "admits", "retry_at_s"),
+    [
+        (3, 0, 5.0, False, 5.25),
+        (3, 0, 5.25, True, None),
+        (8, 0, 5.0, True, None),
+        (8, 1, 9.0, False, None),
+        (3, 1, 5.0, False, None),
+    ],
+)
+def test_a_dynamic_batch_starts_when_full_or_when_its_window_is_over(waiting, running, now_s, admits, retry_at_s):
+    policy = Dynamic(max_running_requests=8, window_s=0.25)
+    limits = policy.limits(FakeReplica(waiting, running, oldest_arrival_s=5.0), now_s)
+    assert (limits.admit, limits.retry_at_s) == (admits, retry_at_s)
+
+
+def test_a_dynamic_batch_waits_for_nobody_where_nobody_came():
+    limits = Dynamic().limits(FakeReplica(), 5.0)
+    assert (limits.admit, limits.retry_at_s) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("next_blocks", "running", "prefills"), [(None, 3, False), (10, 3, True), (11, 3, False), (10, 4, False)]
+)
+def test_prompts_go_first_if_the_next_one_fits(next_blocks, running, prefills):
+    replica = FakeReplica(1, running, running, next_blocks=next_blocks, free_blocks=10)
+    limits = PrefillFirst(max_running_requests=4).limits(replica, 0.0)
+    assert (limits.admit, limits.decode) == (prefills, not prefills)
+    assert limits.whole_prompts
+
+
+def alternate(steps, next_blocks=1, decoding=2, accepted=True):
+    """For each step, "p" if prompts run alone or "d"; a request is let in whenever prompts may run."""
+    policy = DecodePrefillAlternate(decode_steps=3)
+    done, order = 0, ""
+    for _ in range(steps):
+        replica = FakeReplica(1, 2, decoding, next_blocks=next_blocks, decode_steps=done)
+        limits = policy.limits(replica, 0.0)
+        if limits.admit and accepted:
+            policy.accepts(FakeRequest(), 2)
+        order += "p" if limits.admit and accepted else "d"
+        done += order[-1] == "d"
+    return order
+
+
+def test_prompts_and_decodes_take_turns():
+    assert alternate(9) == "pdddpdddp"
+    assert alternate(4, decoding=0) == "pppp"
+    assert alternate(4, next_blocks=None) == "dddd"
+
+
+def test_a_turn_of_prompts_that_lets_nobody_in_is_not_spent():
+    policy = DecodePrefillAlternate(decode_steps=3)
+    replica = FakeReplica(1, 2, 2, next_blocks=1, decode_steps=5)
+    assert policy.limits(replica, 0.0).admit
+    replica.decode_steps = 6
+    limits = policy.limits(replica, 0.0)
+    assert (limits.admit, limits.stable_steps) == (True, FOREVER)
+
+
+def test_decodes_stand_until_the_turn_of_prompts():
+    policy = DecodePrefillAlternate(decode_steps=8)
+    replica = FakeReplica(1, 2, 2, next_blocks=1, decode_steps=5)
+    policy.limits(replica, 0.0)
+    policy.accepts(FakeRequest(), 2)
+    replica.decode_steps = 7
+    limits = policy.limits(replica, 0.0)
+    assert (limits.admit, limits.stable_steps) == (False, 6)
+
+
+def test_a_batch_is_of_one_bucket_until_nobody_runs():
+    policy = Bucketed(edges_tokens=(100, 1000))
+    tokens = [100, 1, 101, 1000, 1001]
+    assert [policy.accepts(FakeRequest(prompt_tokens=prompt), 0 if index == 0 else 1)
+            for index, prompt in enumerate(tokens)] == [True, True, False, False, False]
+    assert policy.accepts(FakeRequest(prompt_tokens=1001), 0)
+    assert policy.accepts(FakeRequest(prompt_tokens=10**6), 5)
+    assert not policy.accepts(FakeRequest(prompt_tokens=1000), 5)
+
+
+@pytest.mark.parametrize(("waiting", "slots"), [(0, 10), (5, 20), (10, 30), (19, 48), (20, 50), (999, 50)])
+def test_slots_follow_the_queue_in_a_straight_line(waiting, slots):
+    policy = QueueAware(min_running_requests=10, max_running_requests=50, full_at_waiting=20)
+    limits = policy.limits(FakeReplica(waiting), 0.0)
+    assert (limits.max_running_requests, limits.stable_steps) == (slots, 1)
+
+
+def budget_after(policy, *finished):
+    """The budget once requests with these (TTFT, TPOT) are finished."""
+    for ttft_s, tpot_s in finished:
+        policy.finished(FakeRequest(), ttft_s, tpot_s)
+    return policy.limits(FakeReplica(), 0.0).max_batched_tokens
+
+
+def steered(**changes):
+    given = {"ttft_p99_s": 1.0, "tpot_p99_s": 0.05, "min_batched_tokens": 1000, "window": 4, "every": 2}
+    return SloFeedback(max_batched_tokens=8000, **(given | changes))
+
+
+def test_the_budget_is_halved_while_tokens_are_late_and_grows_while_only_first_tokens_are():
+    policy = steered()
+    assert budget_after(policy) == 8000
+    assert budget_after(policy, (0.1, 0.06)) == 8000, "judged every second request"
+    assert budget_after(policy, (0.1, 0.06)) == 4000
+    assert budget_after(policy, *[(0.1, 0.06)] * 6) == 1000, "never below the least"
+    assert budget_after(policy, *[(9.0, 0.01)] * 2) == 1000, "the window still holds late tokens"
+    assert budget_after(policy, *[(9.0, 0.01)] * 4) == 3000
+    assert budget_after(policy, *[(0.1, 0.01)] * 2) == 4000, "the window still holds late first tokens"
+    assert budget_after(policy, *[(0.1, 0.01)] * 8) == 4000
+    assert budget_after(policy, *[(9.0, 0.01)] * 20) == 8000, "never above the most"
+
+
+def test_a_single_token_says_nothing_of_tpot():
+    assert budget_after(steered(), *[(0.1, None)] * 4) == 8000
+
+
+def test_the_budget_always_has_room_for_all_that_decode():
+    policy = steered(min_batched_tokens=2)
+    assert budget_after(policy, *[(0.1, 0.06)] * 100) == 2
+    assert policy.limits(FakeReplica(decoding_requests=70), 0.0).max_batched_tokens == 71
+
+
+COUNTS = {
+    Static: ("max_running_requests", "max_batched_tokens"),
+    Dynamic: ("max_running_requests", "max_batched_tokens"),
+    PrefillFirst: ("max_running_requests", "max_batched_tokens"),
+    ChunkedPrefill: ("max_running_requests", "max_batched_tokens"),
+    DecodePrefillAlternate: ("decode_steps", "max_running_requests", "max_batched_tokens"),
+    Bucketed: ("max_running_requests", "max_batched_tokens"),
+    QueueAware: ("min_running_requests", "max_running_requests", "full_at_waiting", "max_batched_tokens"),
+    SloFeedback: ("min_batched_tokens", "max_batched_tokens", "max_running_requests", "window", "every"),
+}
+
+
+@pytest.mark.parametrize(("policy", "name"), [(policy, name) for policy, names in COUNTS.items() for name in names])
+def test_counts_are_at_least_one(policy, name):
+    with pytest.raises(ValueError, match=f"{name} is 0, expected a whole number of at least 1"):
+        policy(**{name: 0})
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters", "message"),
+    [
+        (Dynamic, {"window_s": -0.1}, "window_s is -0.1, expected a number of at least 0"),
+        (Bucketed, {"edges_tokens": (5, 5)}, r"edges_tokens is \[5, 5\], expected rising numbers"),
+        (QueueAware, {"min_running_requests": 300}, "min_running_requests is 300, expected at most 256"),
+        (SloFeedback, {"ttft_p99_s": 0.0}, "ttft_p99_s is 0.0, expected a number greater than 0"),
+        (SloFeedback, {"tpot_p99_s": -1.0}, "tpot_p99_s is -1.0, expected a number greater than 0"),
+        (SloFeedback, {"min_batched_tokens": 9000}, "min_batched_tokens is 9000, expected at most 8192"),
+    ],
+)
+def test_parameters_out_of_range(policy, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        policy(**parameters)

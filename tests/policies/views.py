@@ -1,0 +1,46 @@
+"""Hand-made views for tests of single policies: what a policy may look at, with every figure set by hand."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class FakeRequest:
+    number: int = 0
+    arrival_s: float = 0.0
+    prompt_tokens: int = 100
+    max_output_tokens: int = 1000
+    tenant: str = ""
+    priority: int = 0
+    generated_tokens: int = 0
+    preemptions: int = 0
+
+
+@dataclass
+class FakeGroup:
+    """A tenant's or a level's requests; ``first`` waits."""
+
+    name: str = ""
+    first: FakeRequest = field(default_factory=FakeRequest)
+    running_requests: int = 0
+    context_tokens: int = 0
+    prompt_tokens_served: int = 0
+    output_tokens_served: int = 0
+
+
+@dataclass
+class FakeReplica:
+    waiting_requests: int = 0
+    running_requests: int = 0
+    decoding_requests: int = 0
+    oldest_arrival_s: float | None = None
+    next_blocks: int | None = None
+    decode_steps: int = 0
+    free_blocks: int = 100
+    total_blocks: int = 100
+
+
+def known(predictor, **output_tokens):
+    """The predictor, told the true lengths of requests by number: ``known(Oracle(), _3=50)``."""
+    for name, tokens in output_tokens.items():
+        predictor.reveal(FakeRequest(int(name.removeprefix("_"))), tokens)
+    return predictor
