@@ -55,6 +55,8 @@ class Replica:
         self._executor = SimulatedExecutor()
         self._alone = alone
         self._fast_forward = fast_forward
+        self._predictors = scheduler.predictors
+        self._seeing_predictors = tuple(predictor for predictor in scheduler.predictors if predictor.sees_truth)
         self._batching_learns = type(scheduler.batching).finished is not Batching.finished
         self._check = check
         self._idle: Event | None = None
@@ -71,9 +73,8 @@ class Replica:
         if self.scheduler.groups is not None:
             self.catch_up()
         self._executor.expect(request, output_tokens)
-        for predictor in self.scheduler.predictors:
-            if predictor.sees_truth:
-                predictor.reveal(request, output_tokens)
+        for predictor in self._seeing_predictors:
+            predictor.reveal(request, output_tokens)
         self.open_requests[request.number] = request
         self.scheduler.submit(request, to_s(self._clock.now_ns))
         if self._idle is not None:
@@ -227,14 +228,14 @@ class Replica:
                 if stay_behind:
                     self.tokens.joined(request, now_ns)
         if not stay_behind:
-            self.tokens.step_ended(now_ns)
+            self.tokens.last_token_ns = now_ns
         if self._check:
             scheduler.check_invariants()
 
     def _finish(self, request: Request, now_ns: int) -> None:
         output_tokens = self._executor.forget(request)
         self.scheduler.finish(request)
-        for predictor in self.scheduler.predictors:
+        for predictor in self._predictors:
             predictor.finished(request, output_tokens)
         if self._batching_learns:
             self._tell_batching(request, now_ns, output_tokens)

@@ -92,7 +92,7 @@ class Router:
             self._reject(request, TOO_LONG)
         elif total_tokens - 1 > self._max_tokens_in_memory(request.priority):
             self._reject(request, TOO_LARGE)
-        elif (reason := self._rejection(request)) is not None:
+        elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
             self._replicas[self._routing.choose(request, self._views)].submit(request, output_tokens)
@@ -104,9 +104,8 @@ class Router:
 
     def _rejection(self, request: Request) -> str | None:
         now_s = to_s(self._clock.now_ns)
-        if self._admission:
-            for replica in self._replicas:
-                replica.catch_up()
+        for replica in self._replicas:
+            replica.catch_up()
         for policy in self._admission:
             reason = policy.rejects(request, self, now_s)
             if reason is not None:

@@ -8,19 +8,19 @@ from simcore.scheduling.plan import BatchPlan
 class GapTracker:
     """Follows when decoding requests got their last tokens, all at once where it was in the same step.
 
-    ``_last_token_ns`` is that time for most members of the decode pool; ``_laggards`` are those of which it is not
+    ``last_token_ns`` is that time for most members of the decode pool; ``_laggards`` are those of which it is not
     true, because they sat a step out or joined while the others did, by the time of their last token. Gaps that end by
     ``since_ns`` are left out.
     """
 
     def __init__(self, since_ns: int) -> None:
         self.gaps = TokenGaps(since_ns)
-        self._last_token_ns = 0
+        self.last_token_ns = 0
         self._laggards: dict[int, int] = {}
 
     def decoded(self, plan: BatchPlan, start_ns: int, durations_ns: StepDurations) -> None:
         """Count the gaps that end with the tokens of a plan's steps, the first of which began at ``start_ns``."""
-        gaps, laggards, last_token_ns = self.gaps, self._laggards, self._last_token_ns
+        gaps, laggards, last_token_ns = self.gaps, self._laggards, self.last_token_ns
         if not laggards and not plan.stalled and last_token_ns == start_ns:
             gaps.add_steps(start_ns, durations_ns, plan.decoding)
             return
@@ -46,13 +46,9 @@ class GapTracker:
         """Follow a request that starts to decode in a step in which the other members got no token."""
         self._laggards[request.number] = now_ns
 
-    def step_ended(self, now_ns: int) -> None:
-        """All members that are no laggards got a token at ``now_ns``."""
-        self._last_token_ns = now_ns
-
     def preempted(self, request: Request) -> None:
         """Remember when a preempted request got its last token, if it ever did."""
-        last_token_ns = self._laggards.pop(request.number, self._last_token_ns)
+        last_token_ns = self._laggards.pop(request.number, self.last_token_ns)
         if request.known_output_tokens and request.lost_token_ns == UNSET:
             request.lost_token_ns = last_token_ns
 

@@ -68,7 +68,7 @@ class Recorder:
                 request.first_token_ns,
                 end_ns,
                 request.preemptions,
-                self._tenant(request),
+                self.tenants.setdefault(request.tenant, len(self.tenants)),
                 request.priority,
             )
         )
@@ -88,10 +88,7 @@ class Recorder:
         self._requests.extend((*row, *times, request.preemptions, self._tenant(request), request.priority))
 
     def _tenant(self, request: Request) -> int:
-        tenants = self.tenants
-        if request.tenant not in tenants:
-            tenants[request.tenant] = len(tenants)
-        return tenants[request.tenant]
+        return self.tenants.setdefault(request.tenant, len(self.tenants))
 
     def requests(self) -> dict[str, NDArray[np.int64]]:
         """Columns by ``REQUEST_FIELDS``, in order of arrival."""

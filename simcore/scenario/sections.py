@@ -30,6 +30,10 @@ _HOST = HostOverhead()
 _ROOFLINE = RooflineEfficiency()
 
 
+Level = Annotated[int, Field(ge=0)]
+Blocks = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -82,7 +86,9 @@ class Preemption(_Section):
 
     mode: Literal["recompute", "wait", "reject"] = "recompute"
     victim: Policy = {"name": "latest"}
-    reserved_blocks: Annotated[dict[Annotated[int, Field(ge=0)], Count], BeforeValidator(with_whole_keys)] = {}
+    reserved_blocks: Annotated[
+        dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0, le=2**31 - 1)]], BeforeValidator(with_whole_keys)
+    ] = {}
 
 
 class SchedulerSection(_Section):

@@ -60,6 +60,8 @@ class Scheduler:
         self._preemption_mode = preemption_mode
         self._reserved_blocks = dict(reserved_blocks or {})
         self._preemptive = ordering.preemptive
+        self._ordering_learns = type(ordering).admitted is not Ordering.admitted
+        self._picky = type(batching).accepts is not Batching.accepts
         self._now_s = 0.0
         self._admissions = 0
         self._latest_decoding_admission = 0
@@ -181,7 +183,9 @@ class Scheduler:
             required = memory.blocks_for(known) if self._reserve_whole_prompt else blocks
             if self._reserved_blocks:
                 required += self.blocks_kept_from(request.priority)
-            if required > memory.free_blocks or not self.batching.accepts(request, len(self.running)):
+            if required > memory.free_blocks:
+                break
+            if self._picky and not self.batching.accepts(request, len(self.running)):
                 break
             waiting.pop()
             memory.allocate(blocks)
@@ -191,7 +195,8 @@ class Scheduler:
                 request.first_scheduled_ns = now_ns
             self.running[request.number] = request
             self.prefilling[request.number] = request
-            self.ordering.admitted(request, self._now_s)
+            if self._ordering_learns:
+                self.ordering.admitted(request, self._now_s)
             if self.groups is not None:
                 self.groups.group_of(request).admitted(request)
             plan.add_chunk(request, tokens)
