@@ -1,4 +1,4 @@
-"""Small cases in which it is known what a policy must do: the tests hold policies to them, policy_results.py prints them."""
+"""Small cases in which it is known what a policy must do: tests assert it, and policy_results.py prints the figures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ def scheduled(base: dict[str, Any], workload: dict[str, Any], **scheduler: Any) 
 
 
 def toy(ordering: str) -> Result:
-    """Outputs of 10, 2 and 1 tokens at a second per token, one at a time; the first example of Fu et al. (NeurIPS 2024).
+    """Outputs of 10, 2 and 1 tokens at a second per token, one at a time (an example of Fu et al., NeurIPS 2024).
 
     A prompt of one token yields the first token of the output in its step, so n tokens take n steps. A step takes a
     second of the host, and some 0.0003 s of the accelerator on top.
@@ -54,7 +54,7 @@ def single_slot(ordering: str, rate_per_s: float = 5.0, requests: int = 400) -> 
 BACKLOG_BLOCKS, BACKLOG_PROMPT = 500, 200
 
 
-def backlog(ordering: Any, end_s: float, slots: int = 64) -> Result:
+def backlog(ordering: Any, end_s: float, slots: int = 64, rate_per_s: float = 400.0) -> Result:
     """Two tenants that always have requests waiting; "a" sends three times as many as "b", of the same kind."""
     kind = {
         "prompt_tokens": {"name": "uniform", "low": 20, "high": BACKLOG_PROMPT},
@@ -62,8 +62,8 @@ def backlog(ordering: Any, end_s: float, slots: int = 64) -> Result:
         "duration_s": end_s,
     }
     streams = [
-        {"tenant": name, "arrivals": {"name": "poisson", "rate_per_s": rate_per_s}, **kind}
-        for name, rate_per_s in (("a", 1200.0), ("b", 400.0))
+        {"tenant": name, "arrivals": {"name": "poisson", "rate_per_s": times * rate_per_s}, **kind}
+        for name, times in (("a", 3), ("b", 1))
     ]
     return simulate(
         {

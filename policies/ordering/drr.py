@@ -30,10 +30,14 @@ class DeficitRoundRobin(GroupOrdering):
             raise ValueError(f"weights is {dict(self.weights)}, expected numbers greater than 0")
 
     def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:
-        """Join the ring with an empty account; neither credit nor debt outlives a backlog."""
+        """Join the ring. What is left of a quantum is lost, as in the paper; what was overdrawn is still to be paid.
+
+        Else a tenant that sends one request at a time would have each of them for a single quantum.
+        """
+        served = float(_served(group))
         if group.name not in self._granted:
             self._ring.append(group.name)
-        self._granted[group.name] = float(_served(group))
+        self._granted[group.name] = min(self._granted.get(group.name, served), served)
 
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """The first tenant from the current turn on that has something left of its quanta."""

@@ -10,7 +10,10 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class TwoLevel(Ordering):
-    """Serve by level of priority, and within a level by any ordering that sorts by a key; nobody running is displaced."""
+    """Serve by level of priority, and within a level by any ordering that sorts by a key.
+
+    Nobody who runs is displaced, even where the inner ordering alone would.
+    """
 
     inner: Ordering = field(default_factory=FirstComeFirstServed)
 

@@ -94,8 +94,9 @@ def test_decodes_stand_until_the_turn_of_prompts():
 def test_a_batch_is_of_one_bucket_until_nobody_runs():
     policy = Bucketed(edges_tokens=(100, 1000))
     tokens = [100, 1, 101, 1000, 1001]
-    assert [policy.accepts(FakeRequest(prompt_tokens=prompt), 0 if index == 0 else 1)
-            for index, prompt in enumerate(tokens)] == [True, True, False, False, False]
+    assert [
+        policy.accepts(FakeRequest(prompt_tokens=prompt), 0 if index == 0 else 1) for index, prompt in enumerate(tokens)
+    ] == [True, True, False, False, False]
     assert policy.accepts(FakeRequest(prompt_tokens=1001), 0)
     assert policy.accepts(FakeRequest(prompt_tokens=10**6), 5)
     assert not policy.accepts(FakeRequest(prompt_tokens=1000), 5)

@@ -119,6 +119,21 @@ def test_drr_gives_nothing_for_turns_missed_while_away():
     assert abs(turns.count("a") - turns.count("b")) <= 1
 
 
+def test_a_tenant_of_drr_that_sends_one_large_request_at_a_time_gets_no_more_than_its_share():
+    """Its queue is empty after each, but what it has overdrawn is not forgotten."""
+    ordering = DeficitRoundRobin(quantum_tokens=100)
+    small, large = tenant("a"), tenant("b")
+    ordering.activated(small, [])
+    ordering.activated(large, [small])
+    for _ in range(1000):
+        if serve(ordering, [small, large]) == "a":
+            small.output_tokens_served += 100
+        else:
+            large.output_tokens_served += 1000
+            ordering.activated(large, [small])
+    assert abs(small.output_tokens_served - large.output_tokens_served) <= 1000 + 100
+
+
 def stamped(ordering, number, name, prompt, output, **more):
     return ordering.key(FakeRequest(number, 0.0, prompt, output, name, **more), 0.0)[0]
 
@@ -148,7 +163,7 @@ def test_a_preempted_request_keeps_its_stamp():
 
 
 def test_the_greater_of_both_shares_is_dominant():
-    """"a" has computed most tokens, "b" holds most memory; "c" has little of either."""
+    """ "a" has computed most tokens, "b" holds most memory; "c" has little of either."""
     groups = [tenant("a", 600, 100, 100), tenant("b", 100, 50, 800), tenant("c", 100, 50, 100)]
     ordering = DominantResourceFairness()
     assert ordering.choose(groups, 0.0).name == "c"

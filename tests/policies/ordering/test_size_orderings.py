@@ -59,7 +59,9 @@ def test_a_long_prompt_joins_at_the_level_whose_quantum_covers_it(prompt, level)
 
 def test_from_the_level_it_joined_at_a_request_sinks_by_that_levels_quantum():
     ordering = MultiLevelFeedbackQueue(levels=4, quantum_tokens=16, prompt_weight=0.02)
-    levels = [ordering.level(FakeRequest(prompt_tokens=1000, generated_tokens=tokens)) for tokens in (0, 31, 32, 95, 96)]
+    levels = [
+        ordering.level(FakeRequest(prompt_tokens=1000, generated_tokens=tokens)) for tokens in (0, 31, 32, 95, 96)
+    ]
     assert levels == [1, 1, 2, 2, 3]
 
 

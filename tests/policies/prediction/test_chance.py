@@ -33,4 +33,6 @@ def test_neighbours_have_nothing_in_common():
 def test_the_same_arguments_give_the_same_number_on_every_machine():
     assert uniform(0, 0) == 0.6524484863740323
     assert normal(3, 7) == normal(3, 7)
-    assert len({uniform(seed, number, stream) for seed in range(20) for number in range(20) for stream in (0, 1)}) == 800
+    assert (
+        len({uniform(seed, number, stream) for seed in range(20) for number in range(20) for stream in (0, 1)}) == 800
+    )
