@@ -135,6 +135,8 @@ class Replica:
                 self.tokens.preempted(request)
             for request in plan.dropped:
                 self._drop(request)
+            if plan.dropped:
+                next_event_ns = clock.next_event_ns  # the clients of dropped requests are told now
             if not plan.decoding and not plan.chunks:
                 if not plan.preempted and not plan.dropped:
                     yield self._sleep(plan.retry_ns)

@@ -90,3 +90,10 @@ def test_reserved_blocks_come_back_from_a_saved_scenario(tmp_path):
     document["scheduler"]["preemption"]["reserved_blocks"] = {0: 20}
     saved = Simulation.prepare(document, tmp_path).scenario.document()
     assert Simulation.prepare(saved, tmp_path).scenario.scheduler.preemption.reserved_blocks == {0: 20}
+
+
+def test_clients_of_dropped_requests_send_on(tmp_path):
+    closed = WORKLOAD | {"arrivals": {"name": "closed-loop", "concurrency": 40}}
+    summary = Simulation.prepare(scenario("reject") | {"workload": closed}, tmp_path).run(check=True).summary
+    assert summary["counts"]["rejected"] > 0
+    assert summary["counts"]["finished"] + summary["counts"]["rejected"] == 200
