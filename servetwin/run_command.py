@@ -16,9 +16,6 @@ from servetwin.run_table import print_run
 from simcore.errors import ServetwinError
 from simcore.output.run_folder import check_destination, summary_text
 
-STRICT_SHARE = 0.1
-"""With ``--strict``, a run is refused if more of its time was priced outside calibrated ranges."""
-
 
 def run(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")],
@@ -44,14 +41,14 @@ def run(
     if folder is not None:
         check_destination(folder)
     simulation = prepare(scenario, set_ or ())
+    if strict:
+        # No profile is calibrated yet, so all of the time will be priced outside, which is known before it is run.
+        raise ServetwinError(
+            f"100% of simulated time would be priced outside calibrated ranges, which --strict refuses: no kernel of "
+            f"{simulation.accelerator.name} is calibrated; leave --strict out."
+        )
     with _progress_bar(shown=not (as_json or quiet)) as progress:
         result = simulation.run(progress)
-    outside = result.summary["pricing"]["outside_calibrated_range"]
-    if strict and outside > STRICT_SHARE:
-        raise ServetwinError(
-            f"{outside:.0%} of simulated time was priced outside calibrated ranges, and --strict allows "
-            f"{STRICT_SHARE:.0%}: calibrate {simulation.accelerator.name}, or leave --strict out."
-        )
     if folder is not None:
         save(result, folder, scenario.stem)
     if as_json:

@@ -59,8 +59,13 @@ def jain_index(values: Float64Array) -> float | None:
     return float(values.sum()) ** 2 / (len(values) * squares) if squares else None
 
 
-def fairness(requests: Columns, end_s: float, good: np.ndarray[Any, Any]) -> dict[str, Any] | None:
-    """The fairness section of a summary, None with one tenant; ``good`` marks requests that kept all limits."""
+def fairness(
+    requests: Columns, end_s: float, good: np.ndarray[Any, Any], bad: np.ndarray[Any, Any]
+) -> dict[str, Any] | None:
+    """The fairness section of a summary, None with one tenant.
+
+    ``good`` marks requests that kept all limits, ``bad`` those that missed one.
+    """
     tenants = np.unique(requests["tenant"])
     if len(tenants) < 2 or not end_s:
         return None
@@ -83,7 +88,7 @@ def fairness(requests: Columns, end_s: float, good: np.ndarray[Any, Any]) -> dic
             "p99_ttft_s": _p99(requests["ttft_s"][done]),
             "mean_tpot_s": _mean(requests["tpot_s"][done]),
             "mean_e2e_s": _mean(requests["e2e_s"][done]),
-            "slo_attainment": float(good[done].mean()) if done.any() else None,
+            "slo_attainment": _share(int(good[own].sum()), int((bad & ~good)[own].sum())),
         }
     return {
         "weights": {"prompt_token": PROMPT_WEIGHT, "output_token": OUTPUT_WEIGHT},
@@ -91,6 +96,10 @@ def fairness(requests: Columns, end_s: float, good: np.ndarray[Any, Any]) -> dic
         "max_service_difference": float((curves.max(axis=0) - curves.min(axis=0)).max()),
         "tenants": by_tenant,
     }
+
+
+def _share(kept: int, missed: int) -> float | None:
+    return kept / (kept + missed) if kept + missed else None
 
 
 def _mean(values: Float64Array) -> float | None:

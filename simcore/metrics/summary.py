@@ -13,8 +13,9 @@ from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.metrics.confidence import LEVEL, SECTIONS, interval
-from simcore.metrics.definitions import Float64Array, normalised_latency_s
+from simcore.metrics.definitions import normalised_latency_s
 from simcore.metrics.fairness import fairness
+from simcore.metrics.objectives import kept_all, missed_any, objectives
 from simcore.metrics.statistics import of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
 from simcore.models import ModelSpec, kv_bytes_per_token
@@ -68,8 +69,8 @@ def summarise(
         },
         "metrics": _metrics(requests, within, gaps),
         "throughput": _throughput(requests, within, window),
-        "slo": _objectives(requests, within, facts.scenario),
-        "fairness": fairness(requests, end_s, within.good),
+        "slo": objectives(requests, facts.scenario, requests["arrival_s"] >= window.start_s, end_s),
+        "fairness": fairness(requests, end_s, within.good, missed_any(requests, facts.scenario, end_s)),
         "kv": _kv(facts, steps, end_s),
         "preemptions": {
             "total": int(steps["preempted_requests"].sum()),
@@ -119,13 +120,8 @@ class _Selection:
     @classmethod
     def of(cls, requests: Columns, scenario: Scenario, window: _Window) -> "_Selection":
         finished = requests["state"] == "finished"
-        good = np.ones(len(finished), dtype=np.bool_)
-        for metric, limits in scenario.slo.model_dump().items():
-            for limit_s in limits.values():
-                # A request without a TPOT (a single token) cannot miss its limit.
-                good &= ~(requests[metric] > limit_s)
         measured = finished & (requests["arrival_s"] >= window.start_s)
-        return cls(measured, finished & (requests["end_s"] > window.start_s), good)
+        return cls(measured, finished & (requests["end_s"] > window.start_s), kept_all(requests, scenario))
 
 
 def _end_s(facts: RunFacts, requests: Columns, steps: Columns) -> float:
@@ -184,27 +180,6 @@ def _throughput(requests: Columns, within: _Selection, window: _Window) -> dict[
     return {**figures, "ci": intervals}
 
 
-def _objectives(requests: Columns, within: _Selection, scenario: Scenario) -> dict[str, Any] | None:
-    stated = {
-        f"{metric}.{name}": _objective(np.asarray(requests[metric][within.measured], dtype=np.float64), name, limit_s)
-        for metric, limits in scenario.slo.model_dump().items()
-        for name, limit_s in limits.items()
-    }
-    return stated or None
-
-
-def _objective(values: Float64Array, percentile: str, limit_s: float) -> dict[str, Any]:
-    values = values[np.isfinite(values)]
-    share = float((values <= limit_s).mean()) if len(values) else None
-    required = float(percentile[1:3] + "." + percentile[3:] + "0") / 100
-    return {
-        "limit_s": limit_s,
-        "percentile": percentile,
-        "share_within": share,
-        "met": None if share is None else share >= required,
-    }
-
-
 def _kv(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
     scenario = facts.scenario
     block_size = scenario.memory.block_size_tokens
@@ -223,11 +198,10 @@ def _kv(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
     }
 
 
-def _waiting_s(requests: Columns, end_s: float) -> float:
-    """Request-seconds spent waiting to be scheduled for the first time; exact, unlike the count at a row's start."""
-    admitted = requests["state"] != "rejected"
-    until = np.where(np.isnan(requests["first_scheduled_s"]), end_s, requests["first_scheduled_s"])
-    return float((until - requests["arrival_s"])[admitted].sum())
+def _in_system_s(requests: Columns, end_s: float) -> float:
+    """Request-seconds between arrival and end of all requests; one that is rejected on arrival adds none."""
+    until = np.where(np.isnan(requests["end_s"]), end_s, requests["end_s"])
+    return float((until - requests["arrival_s"]).sum())
 
 
 def _utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
@@ -246,14 +220,15 @@ def _utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: floa
         return figures | dict.fromkeys((*shares, "mean_running_requests", "mean_waiting_requests"))
     peak_flops = facts.cost.peak_flops_per_s * time_s
     peak_bytes = facts.accelerator.memory_bandwidth_bytes_per_s * time_s
+    running_s = float((steps["running_requests"] * span_s).sum())
     return figures | {
         "busy_share": busy_s / time_s,
         "host_share_of_busy": sum(work.host_s(facts.cost) for work in facts.work) / busy_s,
         "mfu": sum(work.flops(facts.cost) for work in facts.work) / peak_flops,
         "mbu": sum(work.moved_bytes(facts.cost) for work in facts.work) / peak_bytes,
         "mean_decode_batch": decode_tokens / step_count,
-        "mean_running_requests": float((steps["running_requests"] * span_s).sum()) / end_s,
-        "mean_waiting_requests": _waiting_s(requests, end_s) / end_s,
+        "mean_running_requests": running_s / end_s,
+        "mean_waiting_requests": max(_in_system_s(requests, end_s) - running_s, 0.0) / end_s,
     }
 
 

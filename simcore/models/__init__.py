@@ -59,7 +59,11 @@ def load_model(name_or_path: str) -> ModelSpec:
     if name_or_path in preset_names():
         return load_preset_spec(name_or_path)
     path = Path(name_or_path)
-    if path.exists() or path.suffix == ".json":
+    try:
+        exists = path.exists()
+    except (OSError, ValueError) as error:
+        raise FileError(path, f"cannot be read ({error})") from error
+    if exists or path.suffix == ".json":
         return load_config_file(path)
     if sep in name_or_path:
         nearest = nearest_name(path.name, preset_names())

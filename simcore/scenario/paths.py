@@ -28,7 +28,15 @@ def with_absolute_paths(scenario: Scenario, base_dir: Path) -> Scenario:
 
 def _file_or_name(text: str, names: tuple[str, ...], base_dir: Path) -> str:
     beside = base_dir.absolute() / text
-    return str(beside) if text not in names and beside.exists() else text
+    return str(beside) if text not in names and _exists(beside) else text
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; a text that can be no path, being too long or holding a null, names none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _workload(section: BaseModel, base_dir: Path) -> BaseModel:

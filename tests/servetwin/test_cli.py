@@ -66,10 +66,10 @@ def test_set_overrides_and_is_repeatable(command, scenario_file):
     assert summary["slo"]["ttft_s.p99"]["met"] is True
 
 
-def test_strict_refuses_what_is_not_calibrated_and_writes_nothing(command, scenario_file, tmp_path):
+def test_strict_refuses_before_the_run_what_is_not_calibrated(command, scenario_file, tmp_path):
     ended = command("run", scenario_file, "--strict", "--out", tmp_path / "out")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("servetwin: 100% of simulated time was priced outside calibrated ranges")
+    assert ended.err.startswith("servetwin: 100% of simulated time would be priced outside calibrated ranges")
     assert not (tmp_path / "out").exists()
 
 
@@ -81,17 +81,21 @@ def test_a_longer_request_is_rejected_with_its_reason(command, scenario_file):
     assert counts["rejected_by_reason"] == {"prompt and output exceed the context limit": counts["rejected"]}
 
 
-@pytest.mark.parametrize("cut", ["max_context_tokens=5", "measurement.end_s=1e-9", "memory.num_gpu_blocks=2"])
-def test_without_data_figures_are_null_and_the_table_shows_dashes(command, scenario_file, tmp_path, cut):
+@pytest.mark.parametrize(
+    ("cut", "met"),
+    [("max_context_tokens=5", False), ("measurement.end_s=1e-9", None), ("memory.num_gpu_blocks=2", False)],
+)
+def test_without_data_figures_are_null_and_the_table_shows_dashes(command, scenario_file, tmp_path, cut, met):
     limits = ("--set", "slo.ttft_s.p99=1", "--set", "slo.tpot_s.p50=1")
     summary = json.loads(command("run", scenario_file, "--json", "--set", cut, *limits).out)
     for metric in summary["metrics"].values():
         assert {metric[key] for key in ("mean", "p50", "p90", "p95", "p99", "p999", "min", "max")} == {None}
         assert metric["count"] == 0
-    assert {objective["met"] for objective in summary["slo"].values()} == {None}
+    assert {objective["met"] for objective in summary["slo"].values()} == {met}
     table = command("run", scenario_file, "--out", tmp_path / "out", "--set", cut, *limits).out
     assert re.search(r"TTFT \(s\)( +-)+ *\n", table)
-    assert "objective ttft_s.p99 <= 1 s: no data" in table
+    verdict = "no data" if met is None else "missed, kept by 0.00% of requests"
+    assert f"objective ttft_s.p99 <= 1 s: {verdict}" in table
 
 
 def test_version(command):
