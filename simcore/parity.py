@@ -25,11 +25,14 @@ from policies.preemption import Preemption
 from policies.preemption.latest import Latest
 from policies.preemption.lowest_priority import LowestPriority
 from simcore.clock import NS_PER_S
-from simcore.errors import FileError, ServetwinError
+from simcore.content import Content, Run
+from simcore.errors import FileError
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import Request
 from simcore.scheduling.scheduler import Scheduler
 from simcore.validation import explain
+
+_OUTPUT_BITS = 40
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -105,14 +108,9 @@ def read_recording(path: Path) -> Recording:
 
 
 def first_difference(recording: Recording) -> Difference | None:
-    """Replay a recording; None if every step takes the same decisions, in the same order.
-
-    Raises ``ServetwinError`` for a recording with prefix caching, which the simulator does not have yet.
-    """
-    if recording.config.prefix_caching:
-        raise ServetwinError("The recording was made with prefix caching, which is not simulated yet.")
+    """Replay a recording; None if every step takes the same decisions, in the same order."""
     for number, (recorded, ours) in enumerate(zip(recording.steps, replay(recording), strict=False)):
-        for what in ("preempted", "scheduled", "finished", "free_blocks_after"):
+        for what in ("preempted", "scheduled", "cached_tokens", "finished", "free_blocks_after"):
             theirs, own = getattr(recorded, what), getattr(ours, what)
             if isinstance(theirs, dict):
                 theirs, own = list(theirs.items()), list(own.items())
@@ -127,8 +125,14 @@ def replay(recording: Recording) -> Iterator[Step]:
     arrivals: dict[int, list[Request]] = defaultdict(list)
     output_tokens = {recorded.id: recorded.output for recorded in recording.requests}
     for recorded in recording.requests:
-        prompt_tokens = sum(count for _, count in recorded.prompt)
-        request = Request(recorded.id, recorded.arrive_step * NS_PER_S, prompt_tokens, priority=recorded.priority)
+        prompt = [Run(first, tokens) for first, tokens in recorded.prompt]
+        request = Request(
+            recorded.id,
+            recorded.arrive_step * NS_PER_S,
+            sum(run.tokens for run in prompt),
+            priority=recorded.priority,
+            content=Content(prompt, _own_tokens(recorded.id)),
+        )
         arrivals[recorded.arrive_step].append(request)
     step = 0
     while True:
@@ -153,11 +157,21 @@ def replay(recording: Recording) -> Iterator[Step]:
             scheduler.finish(request)
         yield Step(
             scheduled={request.number: tokens for request, tokens in scheduled},
+            cached_tokens={
+                request.number: request.cached_tokens
+                for request, _ in scheduled
+                if request.first_scheduled_ns == step * NS_PER_S and request.cached_tokens
+            },
             preempted=[request.number for request in plan.preempted],
             finished=sorted(request.number for request in finished),
             free_blocks_after=scheduler.memory.free_blocks,
         )
         step += 1
+
+
+def _own_tokens(number: int) -> int:
+    """The first identity of a request's output, which nobody else's prompt has."""
+    return (number + 1) << _OUTPUT_BITS
 
 
 def _scheduler(config: Config) -> Scheduler:
@@ -168,5 +182,5 @@ def _scheduler(config: Config) -> Scheduler:
     preemption: Preemption = Latest()
     if config.policy == "priority":
         ordering, preemption = TwoLevel(), LowestPriority()
-    memory = KVBlockManager(config.num_blocks - 1, config.block_size)
+    memory = KVBlockManager(config.num_blocks - 1, config.block_size, config.prefix_caching)
     return Scheduler(ordering, batching, preemption, memory, reserve_whole_prompt=config.reserve_full_isl)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from simpy import Event
 
 from simcore.clock import NS_PER_S
+from simcore.content import Content
 from simcore.scheduling.decode_pool import DecodePool
 
 UNSET = -1
@@ -18,6 +19,7 @@ class Request:
     While the request decodes, its progress is held by its replica's decode pool, all members at once, and
     ``generated_tokens`` asks there; ``origin`` is its place in that pool.
     ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
+    ``cached_tokens`` of the prompt were in memory already when it was first scheduled;
     ``lost_token_ns`` is when a preempted request got its last token, until it gets the next.
     """
 
@@ -28,12 +30,14 @@ class Request:
     tenant: str = ""
     priority: int = 0
     done: Event | None = None
+    content: Content | None = None
     computed_tokens: int = 0
     known_output_tokens: int = 0
     pool: DecodePool | None = None
     origin: int = 0
     admission: int = 0
     preemptions: int = 0
+    cached_tokens: int = 0
     first_scheduled_ns: int = UNSET
     first_token_ns: int = UNSET
     lost_token_ns: int = UNSET

@@ -12,7 +12,7 @@ from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
 from simcore.hardware import Accelerator, load_accelerator
-from simcore.memory.block_manager import KVBlockManager
+from simcore.memory.block_counter import KVBlockCounter
 from simcore.memory.capacity import MemoryDemand, tensor_parallel_reach
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
@@ -115,12 +115,12 @@ class Simulation:
         return Result(scenario.document(), summary, requests, steps)
 
     def _scheduler(self) -> Scheduler:
-        section = self.scenario.scheduler
+        section, memory = self.scenario.scheduler, self.scenario.memory
         return Scheduler(
             build_policy("ordering", section.ordering, "scheduler.ordering"),
             build_policy("batching", section.batching, "scheduler.batching"),
             build_policy("preemption", section.preemption.victim, "scheduler.preemption.victim"),
-            KVBlockManager(self.total_blocks, self.scenario.memory.block_size_tokens),
+            KVBlockCounter(self.total_blocks, memory.block_size_tokens, memory.prefix_caching),
             self.cost.window_tokens,
             section.reserve_whole_prompt,
             section.preemption.mode,

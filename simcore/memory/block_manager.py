@@ -1,46 +1,137 @@
-"""Paged KV memory of one replica (Kwon et al., SOSP 2023, section 4.2)."""
+"""Paged KV memory with block tables and a prefix cache."""
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from itertools import chain
+
+from simcore.content import BlockKeys, Run
+from simcore.memory.block_pool import BlockPool
+from simcore.memory.paging import Paging
+from simcore.request import Request
+
+ENDLESS = 2**62
+"""Tokens of a run whose length is not known yet."""
+
+Namespace = Callable[[Request], bytes]
 
 
-class KVBlockManager:
-    """Counts the blocks of one replica; a request holds just the blocks that its tokens need.
+class KVBlockManager(Paging):
+    """Block tables of the requests of one replica over a pool of blocks.
 
-    ``total_blocks`` are those that requests can hold; ``free_blocks`` those that none does.
+    With ``prefix_caching``, full blocks are published as soon as the step is planned that computes their last token
+    (while prefilling) or when their request leaves (what it generated), and a waiting request begins with the published
+    blocks of its prefix. At least one of its tokens is always computed, for the next is sampled from it. ``namespace``
+    says who shares with whom: requests of different namespaces never do.
+
+    Blocks for decoding requests are allocated for all of them together and settled when one leaves: until then, which
+    of them has which makes no difference.
     """
 
-    __slots__ = ("block_size_tokens", "free_blocks", "peak_used_blocks", "total_blocks")
+    __slots__ = ("_keys", "_namespace", "_pool", "_prefix_caching", "_published_blocks", "_tables", "_unsettled")
 
-    def __init__(self, total_blocks: int, block_size_tokens: int) -> None:
-        self.total_blocks = total_blocks
-        self.block_size_tokens = block_size_tokens
-        self.free_blocks = total_blocks
-        self.peak_used_blocks = 0
+    def __init__(
+        self,
+        total_blocks: int,
+        block_size_tokens: int,
+        prefix_caching: bool = False,
+        namespace: Namespace = lambda request: b"",
+    ) -> None:
+        super().__init__(total_blocks, block_size_tokens)
+        self._prefix_caching = prefix_caching
+        self._namespace = namespace
+        self._pool = BlockPool(total_blocks)
+        self._tables: dict[int, list[int]] = {}
+        self._unsettled: list[int] = []
+        self._keys: dict[int, BlockKeys] = {}
+        self._published_blocks: dict[int, int] = {}
 
-    @property
-    def used_blocks(self) -> int:
-        """Blocks that some request holds."""
-        return self.total_blocks - self.free_blocks
+    def cached_prefix(self, request: Request) -> tuple[int, int]:
+        """Tokens of a waiting request that are in the cache, and how many of their blocks others hold."""
+        found = self._find(request)
+        return len(found) * self.block_size_tokens, self._pool.held(found)
 
-    def blocks_for(self, tokens: int) -> int:
-        """Blocks that hold ``tokens`` tokens of one request."""
-        return -(-tokens // self.block_size_tokens)
+    def admit(self, request: Request, cached_tokens: int, tokens: int) -> None:
+        """Give a waiting request the cached blocks that it found, and blocks for ``tokens`` more."""
+        found = self._find(request) if cached_tokens else []
+        self._use(self._pool.hold(found))
+        new_blocks = self.blocks_for(cached_tokens + tokens) - len(found)
+        self._use(new_blocks)
+        self._tables[request.number] = found + self._pool.take(new_blocks)
+        self._published_blocks[request.number] = len(found)
+        self._publish(request, cached_tokens + tokens)
 
-    def blocks_to_grow(self, held_tokens: int, new_tokens: int) -> int:
-        """Further blocks that a request with ``held_tokens`` in memory needs for ``new_tokens`` more."""
-        block_size = self.block_size_tokens
-        return (held_tokens + new_tokens + block_size - 1) // block_size - (held_tokens + block_size - 1) // block_size
+    def grow(self, request: Request, tokens: int) -> None:
+        """Give a request that prefills the blocks for its next ``tokens`` tokens."""
+        blocks = self.blocks_to_grow(request.computed_tokens, tokens)
+        self._use(blocks)
+        self._tables[request.number] += self._pool.take(blocks)
+        self._publish(request, request.computed_tokens + tokens)
 
     def allocate(self, blocks: int) -> None:
-        """Take free blocks; asking for more than there are is a fault of the caller."""
-        free = self.free_blocks - blocks
-        if free < 0:
-            raise AssertionError(f"{blocks} blocks asked for, {self.free_blocks} free")
-        self.free_blocks = free
-        used = self.total_blocks - free
-        if used > self.peak_used_blocks:
-            self.peak_used_blocks = used
+        """Take blocks for requests that decode; asking for more than are free is a fault of the caller."""
+        self._use(blocks)
+        self._unsettled += self._pool.take(blocks)
 
-    def release(self, blocks: int) -> None:
-        """Give blocks back."""
-        self.free_blocks += blocks
-        if self.free_blocks > self.total_blocks:
-            raise AssertionError(f"{self.free_blocks} of {self.total_blocks} blocks free")
+    def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
+        """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them.
+
+        What it ``comes_back`` for is found by its keys like anything else.
+        """
+        self._settle(request, request.computed_tokens + granted_tokens)
+        if granted_tokens:
+            self._pool.withdraw(self._tables[request.number][request.computed_tokens // self.block_size_tokens :])
+        self._publish(request, request.computed_tokens)
+        del self._published_blocks[request.number]
+        self._give_back(self._pool.release(self._tables.pop(request.number)))
+        if not comes_back:
+            self._keys.pop(request.number, None)
+
+    def table(self, request: Request) -> list[int]:
+        """The blocks of a running request, in order; while it decodes, those that are settled."""
+        return self._tables[request.number]
+
+    def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
+        """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""
+        unsettled = {
+            request.number: self.blocks_for(tokens) - len(self._tables[request.number])
+            for request, tokens in held_tokens
+        }
+        if unsettled.keys() != self._tables.keys() or sum(unsettled.values()) != len(self._unsettled):
+            raise AssertionError(f"blocks not settled: recounted {unsettled}, noted {len(self._unsettled)}")
+        self._pool.check(chain(self._tables.values(), [self._unsettled]))
+        if self._pool.free_blocks != self.free_blocks:
+            raise AssertionError(f"{self._pool.free_blocks} blocks are free, noted {self.free_blocks}")
+
+    def _settle(self, request: Request, tokens: int) -> None:
+        table = self._tables[request.number]
+        missing = self.blocks_for(tokens) - len(table)
+        if missing:
+            table += self._unsettled[-missing:]
+            del self._unsettled[-missing:]
+
+    def _find(self, request: Request) -> list[int]:
+        if not self._prefix_caching:
+            return []
+        usable = (request.tokens_to_compute - 1) // self.block_size_tokens
+        return self._pool.find(self._keys_of(request).between(0, usable))
+
+    def _publish(self, request: Request, tokens: int) -> None:
+        if not self._prefix_caching:
+            return
+        first, end = self._published_blocks[request.number], tokens // self.block_size_tokens
+        if first < end:
+            self._published_blocks[request.number] = end
+            self._pool.publish(self._tables[request.number][first:end], self._keys_of(request).between(first, end))
+
+    def _keys_of(self, request: Request) -> BlockKeys:
+        keys = self._keys.get(request.number)
+        if keys is None:
+            content = request.content
+            if content is None:
+                own = blake2b(b"request %d" % request.number, digest_size=12).digest()
+                keys = BlockKeys([Run(0, ENDLESS)], self.block_size_tokens, own)
+            else:
+                runs = [*content.prompt, Run(content.output_first, ENDLESS)]
+                keys = BlockKeys(runs, self.block_size_tokens, self._namespace(request))
+            self._keys[request.number] = keys
+        return keys

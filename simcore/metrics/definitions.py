@@ -10,6 +10,7 @@
 | normalised latency | E2E / output tokens |
 | request, token throughput | requests finished in the window (their output, or prompt and output, tokens) / window |
 | goodput | requests finished in the window that kept every stated limit / window |
+| prefix hit rate | prompt tokens found cached / prompt tokens, first admission only (recomputation never counts) |
 
 Latencies are taken over the finished requests that arrived in the window, gaps over those that end in it. Percentiles
 interpolate linearly between order statistics. All arrays are one element per request, in seconds, NaN where undefined.
@@ -40,6 +41,12 @@ def time_per_output_token_s(first_token_ns: Int64Array, end_ns: Int64Array, outp
     seconds[output_tokens < 2] = np.nan
     per_token: Float64Array = seconds / np.maximum(output_tokens - 1, 1)
     return per_token
+
+
+def prefix_hit_rate(cached_tokens: Int64Array, prompt_tokens: Int64Array) -> float | None:
+    """Share of the prompt tokens of admitted requests that their first admission found cached; None without any."""
+    total = int(prompt_tokens.sum())
+    return int(cached_tokens.sum()) / total if total else None
 
 
 def normalised_latency_s(e2e_s: Float64Array, output_tokens: Int64Array) -> Float64Array:

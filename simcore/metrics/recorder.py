@@ -23,6 +23,7 @@ REQUEST_FIELDS = (
     "first_token_ns",
     "end_ns",
     "preemptions",
+    "cached_tokens",
     "tenant",
     "priority",
 )
@@ -68,6 +69,7 @@ class Recorder:
                 request.first_token_ns,
                 end_ns,
                 request.preemptions,
+                request.cached_tokens,
                 self.tenants.setdefault(request.tenant, len(self.tenants)),
                 request.priority,
             )
@@ -78,14 +80,15 @@ class Recorder:
         if reason not in self.reasons:
             self.reasons.append(reason)
         row = (request.number, REJECTED, self.reasons.index(reason), replica, request.prompt_tokens, 0)
-        self._requests.extend((*row, request.arrival_ns, UNSET, UNSET, now_ns, 0))
+        self._requests.extend((*row, request.arrival_ns, UNSET, UNSET, now_ns, 0, 0))
         self._requests.extend((self._tenant(request), request.priority))
 
     def request_unfinished(self, request: Request, replica: int) -> None:
         """Keep a request that the end of the run cut off."""
         row = (request.number, UNFINISHED, 0, replica, request.prompt_tokens, request.generated_tokens)
         times = (request.arrival_ns, request.first_scheduled_ns, request.first_token_ns, UNSET)
-        self._requests.extend((*row, *times, request.preemptions, self._tenant(request), request.priority))
+        more = (request.preemptions, request.cached_tokens, self._tenant(request), request.priority)
+        self._requests.extend((*row, *times, *more))
 
     def _tenant(self, request: Request) -> int:
         return self.tenants.setdefault(request.tenant, len(self.tenants))

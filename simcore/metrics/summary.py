@@ -13,7 +13,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.metrics.confidence import LEVEL, SECTIONS, interval
-from simcore.metrics.definitions import normalised_latency_s
+from simcore.metrics.definitions import normalised_latency_s, prefix_hit_rate
 from simcore.metrics.fairness import fairness
 from simcore.metrics.objectives import kept_all, missed_any, objectives
 from simcore.metrics.statistics import of_gaps, of_values
@@ -71,7 +71,7 @@ def summarise(
         "throughput": _throughput(requests, within, window),
         "slo": objectives(requests, facts.scenario, requests["arrival_s"] >= window.start_s, end_s),
         "fairness": fairness(requests, end_s, within.good, missed_any(requests, facts.scenario, end_s)),
-        "kv": _kv(facts, steps, end_s),
+        "kv": _kv(facts, requests, steps, end_s),
         "preemptions": {
             "total": int(steps["preempted_requests"].sum()),
             "requests": int((requests["preemptions"] > 0).sum()),
@@ -180,7 +180,7 @@ def _throughput(requests: Columns, within: _Selection, window: _Window) -> dict[
     return {**figures, "ci": intervals}
 
 
-def _kv(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
+def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
     scenario = facts.scenario
     block_size = scenario.memory.block_size_tokens
     # Within a row blocks grow about evenly.
@@ -194,8 +194,14 @@ def _kv(facts: RunFacts, steps: Columns, end_s: float) -> dict[str, Any]:
         "bytes_per_token": kv_bytes_per_token(facts.spec, scenario.precision.kv_cache),
         "peak_used_blocks": facts.peak_used_blocks,
         "mean_used_share": held / (all_blocks * end_s) if end_s else None,
+        "prefix_hit_rate": _hit_rate(requests, scenario) if scenario.memory.prefix_caching else None,
         "source": "computed" if scenario.memory.num_gpu_blocks is None else "given",
     }
+
+
+def _hit_rate(requests: Columns, scenario: Scenario) -> float | None:
+    admitted = requests["first_scheduled_s"] >= scenario.measurement.warmup_s
+    return prefix_hit_rate(requests["cached_tokens"][admitted], requests["prompt_tokens"][admitted])
 
 
 def _in_system_s(requests: Columns, end_s: float) -> float:

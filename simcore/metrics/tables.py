@@ -24,6 +24,7 @@ def request_table(recorder: Recorder) -> Columns:
         "replica": raw["replica"],
         "prompt_tokens": raw["prompt_tokens"],
         "output_tokens": raw["output_tokens"],
+        "cached_tokens": raw["cached_tokens"],
         "arrival_s": arrival / NS_PER_S,
         "first_scheduled_s": _seconds(raw["first_scheduled_ns"]),
         "first_token_s": _seconds(first_token),

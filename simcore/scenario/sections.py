@@ -61,13 +61,15 @@ class Precision(_Section):
 class Memory(_Section):
     """KV memory: computed from the accelerator's as an engine does, or given in blocks of each replica.
 
-    ``null_blocks`` are kept aside by the engine and hold no request's tokens.
+    ``null_blocks`` are kept aside by the engine and hold no request's tokens. With ``prefix_caching``, full blocks that
+    nobody holds any more serve requests that begin with the same tokens, until the memory is needed.
     """
 
     block_size_tokens: Annotated[int, Field(ge=1, le=256)] = 16
     gpu_memory_utilization: Share = 0.9
     num_gpu_blocks: Count | None = None
     null_blocks: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    prefix_caching: bool = False
 
 
 def with_whole_keys(value: Any) -> Any:

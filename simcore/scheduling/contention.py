@@ -25,7 +25,6 @@ def fill_under_contention(
     memory, pool = scheduler.memory, scheduler.pool
     budget = limits.max_batched_tokens
     served: dict[int, int] = {}
-    grown_by: dict[int, int] = {}
     plan = BatchPlan(preempted=[], dropped=[])
     for request in list(scheduler.running.values()):
         if budget == 0:
@@ -44,17 +43,20 @@ def fill_under_contention(
             continue
         while blocks > memory.free_blocks and request.number in scheduler.running:
             victim = scheduler.running[scheduler.preemption.victim(scheduler.running.values()).number]
-            budget += served.pop(victim.number, 0)
-            memory.release(grown_by.pop(victim.number, 0))
+            granted = served.pop(victim.number, 0)
+            budget += granted
             if mode == "reject":
-                scheduler.drop(victim)
+                scheduler.drop(victim, granted)
                 plan.dropped = [*plan.dropped, victim]
             else:
-                scheduler.preempt(victim, now_s)
+                scheduler.preempt(victim, now_s, granted)
                 plan.preempted = [*plan.preempted, victim]
         if request.number in scheduler.running:
-            memory.allocate(blocks)
-            served[request.number], grown_by[request.number] = tokens, blocks
+            if request.pool is not None:
+                memory.allocate(blocks)
+            else:
+                memory.grow(request, tokens)
+            served[request.number] = tokens
             budget -= tokens
     if plan.short_of_memory and not served:
         return fill_under_contention(scheduler, limits, now_s, "recompute")

@@ -14,12 +14,12 @@ def displace(scheduler: "Scheduler", limits: StepLimits, now_s: float) -> list[R
 
     Walks the running requests once per request displaced.
     """
-    key, memory = scheduler.ordering.key, scheduler.memory
+    key = scheduler.ordering.key
     displaced: list[Request] = []
     while scheduler.running:
         candidate = scheduler.waiting.first(now_s)
-        blocks = memory.blocks_for(candidate.tokens_to_compute)
-        if len(scheduler.running) < limits.max_running_requests and blocks <= memory.free_blocks:
+        blocks = scheduler.blocks_to_admit(candidate)
+        if len(scheduler.running) < limits.max_running_requests and blocks <= scheduler.free_blocks:
             break
         worst = max(scheduler.running.values(), key=lambda request: (key(request, now_s), request.number))
         if key(worst, now_s) <= key(candidate, now_s):

@@ -7,7 +7,7 @@ from policies.batching import Batching, StepLimits
 from policies.ordering import GroupOrdering, Ordering
 from policies.preemption import Preemption
 from simcore.clock import NS_PER_S
-from simcore.memory.block_manager import KVBlockManager
+from simcore.memory import KVMemory
 from simcore.request import UNSET, Request
 from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
@@ -36,7 +36,7 @@ class Scheduler:
         ordering: Ordering,
         batching: Batching,
         preemption: Preemption,
-        memory: KVBlockManager,
+        memory: KVMemory,
         window_tokens: tuple[int, ...] = (),
         reserve_whole_prompt: bool = True,
         preemption_mode: PreemptionMode = "recompute",
@@ -96,7 +96,7 @@ class Scheduler:
         """KV blocks that the request that is next to be admitted needs."""
         if not self.waiting.size:
             return None
-        return self.memory.blocks_for(self.waiting.first(self._now_s).tokens_to_compute)
+        return self.blocks_to_admit(self.waiting.first(self._now_s))
 
     @property
     def free_blocks(self) -> int:
@@ -151,6 +151,7 @@ class Scheduler:
         if budget < 0 or blocks > memory.free_blocks:
             return None
         plan = BatchPlan(decoding)
+        pool_blocks = blocks
         for request in self.prefilling.values():
             wanted = min(request.tokens_to_compute, limits.max_chunk_tokens)
             if wanted > budget and request.admission < self._latest_decoding_admission:
@@ -163,8 +164,10 @@ class Scheduler:
             plan.add_chunk(request, tokens)
         if blocks > memory.free_blocks:
             return None
-        if blocks:
-            memory.allocate(blocks)
+        if pool_blocks:
+            memory.allocate(pool_blocks)
+        for request, tokens, _ in plan.chunks:
+            memory.grow(request, tokens)
         return plan
 
     def _admit(self, plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
@@ -172,15 +175,16 @@ class Scheduler:
         budget = limits.max_batched_tokens - plan.decoding - plan.prefill_tokens
         while budget > 0 and waiting.size and len(self.running) < limits.max_running_requests:
             request = waiting.first(self._now_s)
-            known = request.tokens_to_compute
+            cached_tokens, shared_blocks = memory.cached_prefix(request)
+            known = request.tokens_to_compute - cached_tokens
             if limits.whole_prompts:
                 tokens = known
                 if known > budget and (plan.decoding or plan.chunks):
                     break
             else:
                 tokens = min(known, limits.max_chunk_tokens, budget)
-            blocks = memory.blocks_for(tokens)
-            required = memory.blocks_for(known) if self._reserve_whole_prompt else blocks
+            reserved = known if self._reserve_whole_prompt else tokens
+            required = memory.blocks_for(cached_tokens + reserved) - shared_blocks
             if self._reserved_blocks:
                 required += self.blocks_kept_from(request.priority)
             if required > memory.free_blocks:
@@ -188,11 +192,13 @@ class Scheduler:
             if self._picky and not self.batching.accepts(request, len(self.running)):
                 break
             waiting.pop()
-            memory.allocate(blocks)
+            memory.admit(request, cached_tokens, tokens)
             self._admissions += 1
             request.admission = self._admissions
             if request.first_scheduled_ns == UNSET:
                 request.first_scheduled_ns = now_ns
+                request.cached_tokens = cached_tokens
+            request.computed_tokens = cached_tokens
             self.running[request.number] = request
             self.prefilling[request.number] = request
             if self._ordering_learns:
@@ -202,6 +208,11 @@ class Scheduler:
             plan.add_chunk(request, tokens)
             plan.admitted += 1
             budget -= tokens
+
+    def blocks_to_admit(self, request: Request) -> int:
+        """Free blocks that a waiting request needs for all its known tokens."""
+        _, shared_blocks = self.memory.cached_prefix(request)
+        return self.memory.blocks_for(request.tokens_to_compute) - shared_blocks
 
     def blocks_kept_from(self, priority: int) -> int:
         """Blocks that are reserved for more urgent requests than those of this level."""
@@ -248,22 +259,25 @@ class Scheduler:
 
     def finish(self, request: Request) -> None:
         """Free what a running request holds: it is complete."""
-        self._free(request, finished=True)
+        self._free(request, True)
 
-    def drop(self, request: Request) -> None:
-        """Free what a running request holds and forget it: it will never be complete."""
+    def drop(self, request: Request, granted_tokens: int = 0) -> None:
+        """Free what a running request holds and forget it: it will never be complete.
+
+        ``granted_tokens`` are those that the step being planned had given it.
+        """
         self.prefilling.pop(request.number, None)
-        self._free(request, finished=False)
+        self._free(request, False, granted_tokens)
 
-    def preempt(self, request: Request, now_s: float) -> None:
+    def preempt(self, request: Request, now_s: float, granted_tokens: int = 0) -> None:
         """Free what a running request holds and put it back into the queue; its tokens will be computed again."""
-        self._free(request, finished=False)
+        self._free(request, False, granted_tokens, comes_back=True)
         self.prefilling.pop(request.number, None)
         request.computed_tokens = 0
         request.preemptions += 1
         self.waiting.push(request, now_s)
 
-    def _free(self, request: Request, finished: bool) -> None:
+    def _free(self, request: Request, finished: bool, granted_tokens: int = 0, comes_back: bool = False) -> None:
         decoding = request.pool is not None
         if self.groups is not None:
             self.groups.group_of(request).left(request, decoding, finished)
@@ -271,7 +285,7 @@ class Scheduler:
             request.known_output_tokens = request.generated_tokens
             request.computed_tokens = self.pool.leave(request.origin)
             request.pool = None
-        self.memory.release(self.memory.blocks_for(request.computed_tokens))
+        self.memory.release(request, granted_tokens, comes_back)
         del self.running[request.number]
 
     def scheduled(self, plan: BatchPlan) -> Iterator[tuple[Request, int]]:
@@ -289,10 +303,11 @@ class Scheduler:
         decoding = [request for request in self.running.values() if request.pool is not None]
         contexts = [self.pool.context_of(request.origin) for request in decoding]
         prefilling = [request for request in self.running.values() if request.pool is None]
-        held = sum(map(self.memory.blocks_for, contexts))
-        held += sum(self.memory.blocks_for(request.computed_tokens) for request in prefilling)
-        found = (len(decoding), sum(contexts), held, list(self.prefilling.values()))
-        noted = (self.pool.size, self.pool.context_tokens, self.memory.used_blocks, prefilling)
+        self.memory.check(
+            [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in prefilling)]
+        )
+        found = (len(decoding), sum(contexts), list(self.prefilling.values()))
+        noted = (self.pool.size, self.pool.context_tokens, prefilling)
         if found != noted:
             raise AssertionError(f"recounted {found}, noted {noted}")
         for window in self.pool.windows:

@@ -171,7 +171,11 @@ def random_scenarios(draw: st.DrawFn) -> dict[str, Any]:
             "replicas": draw(st.sampled_from([1, 1, 2, 3])),
             "tensor_parallel": draw(st.sampled_from([1, 2, 8])) if model in ("gpt-oss-20b", "gemma-3-27b") else 1,
         },
-        "memory": {"num_gpu_blocks": blocks + 1, "block_size_tokens": block_size},
+        "memory": {
+            "num_gpu_blocks": blocks + 1,
+            "block_size_tokens": block_size,
+            "prefix_caching": draw(st.booleans()),
+        },
         "scheduler": {"batching": batching, "reserve_whole_prompt": draw(st.booleans())},
         "workload": draw(_workloads(prompt, output, step_s)),
         "slo": {"ttft_s": {"p90": 20 * step_s}, "tpot_s": {"p50": 2 * step_s}},

@@ -116,13 +116,14 @@ def test_every_token_is_accounted_for(scenario, folder):
     else:
         assert itl["mean"] is itl["p50"] is itl["p999"] is None
 
-    # Each token takes a step of its own or ends a prefill; a prefill is computed again after a preemption only.
+    # Each token takes a step of its own or ends a prefill; a prefill is computed again after a preemption only,
+    # less what is still cached.
     completed_steps = steps["steps"] > 0
     assert steps["prefill_tokens"][completed_steps].sum() == sum(watch.chunk_tokens.values())
     for index in finished:
         number, prompt = requests["request_id"][index], requests["prompt_tokens"][index]
         computed = watch.chunk_tokens[int(number)]
-        assert computed == prompt if requests["preemptions"][index] == 0 else computed > prompt
+        assert computed == prompt if requests["preemptions"][index] == 0 else computed >= prompt
     taken = sum(map(len, watch.steps.values()))
     assert (steps["steps"].sum(), summary["utilisation"]["steps"]) == (taken, taken)
 

@@ -92,6 +92,7 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
         "memory": {
             "num_gpu_blocks": 1 + round(blocks_of_longest * draw(st.sampled_from([2, 1.2, 4, 20]))),
             "block_size_tokens": block_size,
+            "prefix_caching": draw(st.booleans()),
         },
         "scheduler": {
             "ordering": ordering,

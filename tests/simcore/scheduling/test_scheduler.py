@@ -171,20 +171,3 @@ def test_books_that_are_wrong_are_found():
     scheduler.memory.allocate(1)
     with pytest.raises(AssertionError, match="recounted"):
         scheduler.check_invariants()
-
-
-def test_memory_that_is_not_there_cannot_be_taken_nor_given_back():
-    memory = KVBlockManager(4, 16)
-    memory.allocate(3)
-    with pytest.raises(AssertionError, match="2 blocks asked for, 1 free"):
-        memory.allocate(2)
-    with pytest.raises(AssertionError, match="5 of 4 blocks free"):
-        memory.release(4)
-
-
-@pytest.mark.parametrize("block_size", [1, 3, 16])
-def test_blocks_to_grow_is_the_difference_of_what_is_held(block_size):
-    memory = KVBlockManager(1000, block_size)
-    for held in range(40):
-        for new in range(1, 40):
-            assert memory.blocks_to_grow(held, new) == memory.blocks_for(held + new) - memory.blocks_for(held)

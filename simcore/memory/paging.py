@@ -1,0 +1,46 @@
+"""Counts of KV blocks: what every way of keeping them has in common."""
+
+
+class Paging:
+    """``total_blocks`` blocks of ``block_size_tokens`` tokens, of which ``free_blocks`` are held by nobody.
+
+    Cached blocks that nobody holds count as free (Kwon et al., SOSP 2023, section 4.2, for the paging).
+    """
+
+    __slots__ = ("block_size_tokens", "free_blocks", "peak_used_blocks", "total_blocks")
+
+    def __init__(self, total_blocks: int, block_size_tokens: int) -> None:
+        self.total_blocks = total_blocks
+        self.block_size_tokens = block_size_tokens
+        self.free_blocks = total_blocks
+        self.peak_used_blocks = 0
+
+    @property
+    def used_blocks(self) -> int:
+        """Blocks that some request holds."""
+        return self.total_blocks - self.free_blocks
+
+    def blocks_for(self, tokens: int) -> int:
+        """Blocks that hold ``tokens`` tokens of one request."""
+        return -(-tokens // self.block_size_tokens)
+
+    def blocks_to_grow(self, held_tokens: int, new_tokens: int) -> int:
+        """Further blocks that a request with ``held_tokens`` in memory needs for ``new_tokens`` more."""
+        block_size = self.block_size_tokens
+        return (held_tokens + new_tokens + block_size - 1) // block_size - (held_tokens + block_size - 1) // block_size
+
+    def _use(self, blocks: int) -> None:
+        """Count blocks as held."""
+        free = self.free_blocks - blocks
+        if free < 0:
+            raise AssertionError(f"{blocks} blocks asked for, {self.free_blocks} free")
+        self.free_blocks = free
+        used = self.total_blocks - free
+        if used > self.peak_used_blocks:
+            self.peak_used_blocks = used
+
+    def _give_back(self, blocks: int) -> None:
+        """Count blocks as free."""
+        self.free_blocks += blocks
+        if self.free_blocks > self.total_blocks:
+            raise AssertionError(f"{self.free_blocks} of {self.total_blocks} blocks free")
