@@ -20,6 +20,13 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "token-bucket": "policies.admission.token_bucket:TokenBucket",
         "watermark": "policies.admission.watermark:Watermark",
     },
+    "eviction": {
+        "cost-aware": "policies.eviction.cost_aware:CostAware",
+        "length-aware": "policies.eviction.length_aware:LengthAware",
+        "lfu": "policies.eviction.lfu:LeastFrequentlyUsed",
+        "lru": "policies.eviction.lru:LeastRecentlyUsed",
+        "priority": "policies.eviction.priority:LeastUrgentFirst",
+    },
     "ordering": {
         "credit": "policies.ordering.credit:Credit",
         "drf": "policies.ordering.drf:DominantResourceFairness",

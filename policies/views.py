@@ -117,6 +117,30 @@ class ReplicaView(Protocol):
         """KV blocks in all."""
 
 
+class CachedBlockView(Protocol):
+    """A full block of KV memory that can be found by what it holds."""
+
+    @property
+    def tokens_before(self) -> int:
+        """Tokens of its prefix, itself left out."""
+
+    @property
+    def uses(self) -> int:
+        """How many requests used it since it was cached: the one that computed it and those that found it."""
+
+    @property
+    def priority(self) -> int:
+        """The level of the most urgent of these requests."""
+
+    @property
+    def recompute_flops(self) -> float:
+        """Floating point operations that computing its tokens again would take."""
+
+    @property
+    def size_bytes(self) -> int:
+        """KV memory that it takes."""
+
+
 class ServiceView(Protocol):
     """The service as a whole, when a request arrives."""
 

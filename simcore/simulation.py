@@ -6,13 +6,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from simcore.clock import Clock, to_ns
+from simcore.clock import Clock, to_ns, to_s
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
 from simcore.hardware import Accelerator, load_accelerator
-from simcore.memory.block_counter import KVBlockCounter
+from simcore.memory.building import build_memory
 from simcore.memory.capacity import MemoryDemand, tensor_parallel_reach
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
@@ -75,7 +75,7 @@ class Simulation:
         warmup_ns = to_ns(scenario.measurement.warmup_s)
         alone = scenario.cluster.replicas == 1
         replicas = [
-            Replica(clock, index, self._scheduler(), self.cost, recorder, warmup_ns, alone, fast_forward, check)
+            Replica(clock, index, self._scheduler(clock), self.cost, recorder, warmup_ns, alone, fast_forward, check)
             for index in range(scenario.cluster.replicas)
         ]
         routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
@@ -114,13 +114,13 @@ class Simulation:
         summary = summarise(facts, requests, steps, gaps, started)
         return Result(scenario.document(), summary, requests, steps)
 
-    def _scheduler(self) -> Scheduler:
-        section, memory = self.scenario.scheduler, self.scenario.memory
+    def _scheduler(self, clock: Clock) -> Scheduler:
+        section = self.scenario.scheduler
         return Scheduler(
             build_policy("ordering", section.ordering, "scheduler.ordering"),
             build_policy("batching", section.batching, "scheduler.batching"),
             build_policy("preemption", section.preemption.victim, "scheduler.preemption.victim"),
-            KVBlockCounter(self.total_blocks, memory.block_size_tokens, memory.prefix_caching),
+            build_memory(self.scenario, self.spec, self.total_blocks, False, lambda: to_s(clock.now_ns)),
             self.cost.window_tokens,
             section.reserve_whole_prompt,
             section.preemption.mode,

@@ -1,8 +1,6 @@
 """KV memory: how many blocks a replica has, who holds them, and what they still cache."""
 
 from simcore.memory.block_counter import KVBlockCounter
-from simcore.memory.block_manager import KVBlockManager
-
-KVMemory = KVBlockCounter | KVBlockManager
+from simcore.memory.block_manager import KVBlockManager, KVMemory
 
 __all__ = ["KVBlockCounter", "KVBlockManager", "KVMemory"]

@@ -5,7 +5,9 @@ from hashlib import blake2b
 from itertools import chain
 
 from simcore.content import BlockKeys, Run
-from simcore.memory.block_pool import BlockPool
+from simcore.memory.block_counter import KVBlockCounter
+from simcore.memory.block_pool import BlockPool, Expiry
+from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
 from simcore.request import Request
 
@@ -13,6 +15,7 @@ ENDLESS = 2**62
 """Tokens of a run whose length is not known yet."""
 
 Namespace = Callable[[Request], bytes]
+"""What requests must have in common to share blocks."""
 
 
 class KVBlockManager(Paging):
@@ -21,7 +24,8 @@ class KVBlockManager(Paging):
     With ``prefix_caching``, full blocks are published as soon as the step is planned that computes their last token
     (while prefilling) or when their request leaves (what it generated), and a waiting request begins with the published
     blocks of its prefix. At least one of its tokens is always computed, for the next is sampled from it. ``namespace``
-    says who shares with whom: requests of different namespaces never do.
+    says who shares with whom: requests of different namespaces never do. ``order`` is the one in which cached blocks
+    are given up, by default that of their release; ``expiry`` bounds how long they may be found.
 
     Blocks for decoding requests are allocated for all of them together and settled when one leaves: until then, which
     of them has which makes no difference.
@@ -35,11 +39,13 @@ class KVBlockManager(Paging):
         block_size_tokens: int,
         prefix_caching: bool = False,
         namespace: Namespace = lambda request: b"",
+        order: FreeOrder | None = None,
+        expiry: Expiry | None = None,
     ) -> None:
         super().__init__(total_blocks, block_size_tokens)
         self._prefix_caching = prefix_caching
         self._namespace = namespace
-        self._pool = BlockPool(total_blocks)
+        self._pool = BlockPool(total_blocks, order, expiry)
         self._tables: dict[int, list[int]] = {}
         self._unsettled: list[int] = []
         self._keys: dict[int, BlockKeys] = {}
@@ -53,7 +59,7 @@ class KVBlockManager(Paging):
     def admit(self, request: Request, cached_tokens: int, tokens: int) -> None:
         """Give a waiting request the cached blocks that it found, and blocks for ``tokens`` more."""
         found = self._find(request) if cached_tokens else []
-        self._use(self._pool.hold(found))
+        self._use(self._pool.hold(found, request.priority))
         new_blocks = self.blocks_for(cached_tokens + tokens) - len(found)
         self._use(new_blocks)
         self._tables[request.number] = found + self._pool.take(new_blocks)
@@ -121,7 +127,8 @@ class KVBlockManager(Paging):
         first, end = self._published_blocks[request.number], tokens // self.block_size_tokens
         if first < end:
             self._published_blocks[request.number] = end
-            self._pool.publish(self._tables[request.number][first:end], self._keys_of(request).between(first, end))
+            keys = self._keys_of(request).between(first, end)
+            self._pool.publish(self._tables[request.number], first, keys, request.priority)
 
     def _keys_of(self, request: Request) -> BlockKeys:
         keys = self._keys.get(request.number)
@@ -135,3 +142,7 @@ class KVBlockManager(Paging):
                 keys = BlockKeys(runs, self.block_size_tokens, self._namespace(request))
             self._keys[request.number] = keys
         return keys
+
+
+KVMemory = KVBlockCounter | KVBlockManager
+"""The KV memory of one replica."""

@@ -1,9 +1,20 @@
 """The blocks of one replica, one by one: who is held how often, who is free, and what the free ones still cache."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
 
 NO_KEY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """How long a block that nobody holds may still be found, and the clock by which."""
+
+    after_s: float
+    now_s: Callable[[], float]
 
 
 class BlockPool:
@@ -12,16 +23,31 @@ class BlockPool:
     A full block can be published under a key, by which others find it and hold it too. Free blocks without a key are
     taken first, then the others from the head of the queue in which they wait; a block forgets its key when it is
     taken, and not before. Several blocks may have the same key, since two requests can compute the same at the same
-    time; the first is found. These are the rules of vLLM V1 (its ``BlockPool`` and ``FreeKVCacheBlockQueue``).
+    time; the first is found. These are the rules of vLLM V1 (its ``BlockPool`` and ``FreeKVCacheBlockQueue``), whose
+    queue is in the order of release; ``order`` may be another. With an ``expiry``, a block that has been free for so
+    long is not found any more.
     """
 
-    __slots__ = ("_blank", "_cached", "_keys", "_later_copies", "_published", "references")
+    __slots__ = (
+        "_blank",
+        "_cached",
+        "_expiry",
+        "_free_since_s",
+        "_keys",
+        "_later_copies",
+        "_published",
+        "_ranked",
+        "references",
+    )
 
-    def __init__(self, total_blocks: int) -> None:
+    def __init__(self, total_blocks: int, order: FreeOrder | None = None, expiry: Expiry | None = None) -> None:
         self.references = [0] * total_blocks
         self._keys = [NO_KEY] * total_blocks
         self._blank = list(range(total_blocks - 1, -1, -1))
-        self._cached: OrderedDict[int, None] = OrderedDict()
+        self._cached: FreeOrder = ReleaseOrder() if order is None else order
+        self._ranked = order if isinstance(order, RankedOrder) else None
+        self._expiry = expiry
+        self._free_since_s = [0.0] * total_blocks if expiry is not None else []
         self._published: dict[int, int] = {}
         self._later_copies: dict[int, OrderedDict[int, None]] = {}
 
@@ -41,10 +67,13 @@ class BlockPool:
         published = self._published
         for key in keys:
             block = published.get(key)
-            if block is None:
+            if block is None or (self._expiry is not None and self._expired(block, self._expiry)):
                 break
             found.append(block)
         return found
+
+    def _expired(self, block: int, expiry: "Expiry") -> bool:
+        return not self.references[block] and expiry.now_s() - self._free_since_s[block] >= expiry.after_s
 
     def take(self, blocks: int) -> list[int]:
         """Hold so many free blocks, those that cache nothing first; the others forget what they cached."""
@@ -52,22 +81,24 @@ class BlockPool:
         taken = blank[: -blocks - 1 : -1]
         del blank[len(blank) - len(taken) :]
         for _ in range(blocks - len(taken)):
-            block = cached.popitem(last=False)[0]
+            block = cached.pop()
             self._forget(block)
             taken.append(block)
         for block in taken:
             references[block] = 1
         return taken
 
-    def hold(self, blocks: Sequence[int]) -> int:
-        """Hold found blocks once more; returns how many of them were free."""
+    def hold(self, blocks: Sequence[int], priority: int = 0) -> int:
+        """Hold found blocks once more, for a request of this level; returns how many of them were free."""
         were_free = 0
         references = self.references
         for block in blocks:
             if not references[block]:
-                del self._cached[block]
+                self._cached.remove(block)
                 were_free += 1
             references[block] += 1
+            if self._ranked is not None:
+                self._ranked.used(block, priority)
         return were_free
 
     def held(self, blocks: Sequence[int]) -> int:
@@ -87,16 +118,23 @@ class BlockPool:
             if keys[block] == NO_KEY:
                 blank.append(block)
             else:
-                cached[block] = None
+                cached.push(block)
+                if self._expiry is not None:
+                    self._free_since_s[block] = self._expiry.now_s()
         return freed
 
-    def publish(self, blocks: Sequence[int], keys: Iterable[int]) -> None:
-        """Let held full blocks be found by their keys."""
+    def publish(self, table: Sequence[int], first: int, keys: Iterable[int], priority: int = 0) -> None:
+        """Let the full blocks of a table, from ``first``, be found by their keys; the request has this level."""
         published = self._published
-        for block, key in zip(blocks, keys, strict=True):
+        parent = self._keys[table[first - 1]] if first else NO_KEY
+        for place, key in enumerate(keys, start=first):
+            block = table[place]
             self._keys[block] = key
             if published.setdefault(key, block) != block:
                 self._later_copies.setdefault(key, OrderedDict())[block] = None
+            if self._ranked is not None:
+                self._ranked.published(block, key, parent, place, priority)
+                parent = key
 
     def withdraw(self, blocks: Iterable[int]) -> None:
         """Take back the keys of held blocks that were published and then not computed."""
@@ -108,6 +146,8 @@ class BlockPool:
         key = self._keys[block]
         self._keys[block] = NO_KEY
         copies = self._later_copies.get(key)
+        if self._ranked is not None:
+            self._ranked.forgotten(block, last_copy=copies is None)
         if copies is None:
             del self._published[key]
             return

@@ -97,13 +97,18 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     )
     routing = complete_policy("routing", cluster.routing, "cluster.routing")
     cluster = cluster.model_copy(update={"routing": routing})
-    return scenario.model_copy(update={"scheduler": scheduler, "cluster": cluster})
+    cache = scenario.memory.prefix_cache
+    eviction = complete_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
+    cache = cache.model_copy(update={"eviction": eviction})
+    memory = scenario.memory.model_copy(update={"prefix_cache": cache})
+    return scenario.model_copy(update={"scheduler": scheduler, "cluster": cluster, "memory": memory})
 
 
 _POLICY_LIST = ("scheduler", "admission")
 _POLICY_PLACES = (
     _POLICY_LIST,
     ("cluster", "routing"),
+    ("memory", "prefix_cache", "eviction"),
     ("scheduler", "ordering"),
     ("scheduler", "batching"),
     ("scheduler", "preemption", "victim"),

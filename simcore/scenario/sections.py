@@ -58,6 +58,20 @@ class Precision(_Section):
     kv_cache: Literal["bf16", "fp16", "fp32", "fp8"] = "bf16"
 
 
+class PrefixCache(_Section):
+    """What the prefix cache keeps and for whom.
+
+    Tenants share nothing unless ``share_between_tenants``; runs of different ``salt`` never find each other's blocks.
+    A block that no request holds is given up by the ``eviction`` policy when memory is needed, and not found any more
+    ``expires_after_s`` after it was released.
+    """
+
+    eviction: Policy = {"name": "lru"}
+    share_between_tenants: bool = False
+    salt: str = ""
+    expires_after_s: LongerThanZero | None = None
+
+
 class Memory(_Section):
     """KV memory: computed from the accelerator's as an engine does, or given in blocks of each replica.
 
@@ -70,6 +84,7 @@ class Memory(_Section):
     num_gpu_blocks: Count | None = None
     null_blocks: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     prefix_caching: bool = False
+    prefix_cache: PrefixCache = PrefixCache()
 
 
 def with_whole_keys(value: Any) -> Any:

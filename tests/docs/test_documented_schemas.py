@@ -95,6 +95,7 @@ def sections():
         "The document": fields(Scenario, scenario),
         "cluster": fields(Cluster),
         **inner,
+        "memory.prefix_cache": fields(type(scenario.memory.prefix_cache), scenario.memory.prefix_cache),
         "scheduler.preemption": fields(type(preemption), preemption),
         "batching: chunked-prefill": {name: default(value) for name, value in batching.items() if name != "name"},
         "workload": fields(workload.SenderSection),

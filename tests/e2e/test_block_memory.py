@@ -1,0 +1,56 @@
+"""A run in which every block is kept one by one equals the run that only counts them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import simcore.simulation
+from simcore.memory import KVBlockManager
+from tests.e2e.scenarios import differences, hard_examples, merged, random_scenarios, run, synthetic, write_models
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("block-memory")
+    write_models(folder)
+    return folder
+
+
+def run_with_blocks(scenario, folder, **options):
+    """The run with a block manager, which simulates the same but takes longer."""
+
+    def build(scenario, spec, total_blocks, shares_content, now_s):
+        return KVBlockManager(total_blocks, scenario.memory.block_size_tokens, scenario.memory.prefix_caching)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simcore.simulation, "build_memory", build)
+        return run(scenario, folder, **options)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scenario=random_scenarios())
+@hard_examples
+def test_random_scenarios(scenario, folder):
+    assert differences(run(scenario, folder), run_with_blocks(scenario, folder, check=True)) == []
+
+
+SHORT_OF_MEMORY = {
+    "model": "llama-3.1-8b",
+    "cluster": {"accelerator": "h100-sxm"},
+    "workload": synthetic({"name": "poisson", "rate_per_s": 30.0}, (100, 1900), (10, 390), requests=400),
+    "memory": {"num_gpu_blocks": 1500, "prefix_caching": True},
+}
+
+
+def test_a_preempted_request_finds_part_of_what_it_had(folder):
+    """Recomputation is cheaper with a prefix cache, though nothing is shared, and never counts as a hit."""
+    cached, plain = (
+        run(merged(SHORT_OF_MEMORY, {"memory": {"prefix_caching": caching}}), folder) for caching in (True, False)
+    )
+    assert differences(cached, run_with_blocks(SHORT_OF_MEMORY, folder)) == []
+    assert cached.summary["preemptions"]["total"] > 50
+    assert cached.summary["kv"]["prefix_hit_rate"] == 0.0
+    assert plain.summary["kv"]["prefix_hit_rate"] is None
+    prefilled = [result.steps["prefill_tokens"].sum() for result in (cached, plain)]
+    assert prefilled[0] < prefilled[1]
+    assert np.array_equal(cached.requests["prompt_tokens"], plain.requests["prompt_tokens"])
