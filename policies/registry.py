@@ -34,6 +34,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "edf": "policies.ordering.edf:EarliestDeadlineFirst",
         "fcfs": "policies.ordering.fcfs:FirstComeFirstServed",
         "hybrid": "policies.ordering.hybrid:Hybrid",
+        "longest-prefix": "policies.ordering.longest_prefix:LongestPrefixFirst",
         "mlfq": "policies.ordering.mlfq:MultiLevelFeedbackQueue",
         "priority": "policies.ordering.priority:Priority",
         "sjf": "policies.ordering.sjf:ShortestJobFirst",

@@ -58,3 +58,18 @@ class GroupOrdering(Ordering):
         Asked as often as anybody wants to know, so it changes nothing that matters: only ``admitted`` tells that the
         request named last was really taken.
         """
+
+
+class CacheAwareOrdering(Ordering):
+    """Sorts the queue anew in every step that is planned, by what the prefix cache holds of each request."""
+
+    look_ahead: int
+    """With more waiting requests than this, the order is that of arrival."""
+
+    def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
+        """Its place where the cache is not looked at: by arrival."""
+        return (request.arrival_s,)
+
+    @abstractmethod
+    def rank(self, request: RequestView, cached_tokens: int, now_s: float) -> tuple[float, ...]:
+        """The request's place, given how many of its tokens are cached; the smallest is admitted first."""

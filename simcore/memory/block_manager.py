@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from itertools import chain
+from typing import NamedTuple
 
 from simcore.content import BlockKeys, Run
 from simcore.memory.block_counter import KVBlockCounter
@@ -16,6 +17,13 @@ ENDLESS = 2**62
 
 Namespace = Callable[[Request], bytes]
 """What requests must have in common to share blocks."""
+
+
+class BlockCopy(NamedTuple):
+    """A block whose contents an engine must copy into another before the step runs."""
+
+    source: int
+    target: int
 
 
 class KVBlockManager(Paging):
@@ -91,6 +99,37 @@ class KVBlockManager(Paging):
         self._give_back(self._pool.release(self._tables.pop(request.number)))
         if not comes_back:
             self._keys.pop(request.number, None)
+
+    def fork(self, parent: Request, child: Request) -> None:
+        """Let a new sequence begin with all that a running one has computed: parallel samples and beams share it.
+
+        Both hold the same blocks; ``own_last_block`` parts them where they begin to differ. The child's content must
+        say of the tokens that they share what the parent's does.
+        """
+        self._settle(parent, parent.computed_tokens)
+        table = self._tables[parent.number][: self.blocks_for(parent.computed_tokens)]
+        self._pool.hold(table, child.priority)
+        self._tables[child.number] = table
+        child.computed_tokens = parent.computed_tokens
+        self._published_blocks[child.number] = self._published_blocks[parent.number]
+
+    def needs_own_block(self, request: Request) -> bool:
+        """Whether the next token of a sequence would go into a partly filled block that others hold too."""
+        if not request.computed_tokens % self.block_size_tokens:
+            return False
+        self._settle(request, request.computed_tokens)
+        return self._pool.references[self._tables[request.number][-1]] > 1
+
+    def own_last_block(self, request: Request) -> BlockCopy | None:
+        """Copy on write: give a sequence its last block for itself; returns what must be copied where, if anything."""
+        if not self.needs_own_block(request):
+            return None
+        table = self._tables[request.number]
+        self._use(1)
+        shared, (own,) = table[-1], self._pool.take(1)
+        self._pool.release([shared])
+        table[-1] = own
+        return BlockCopy(shared, own)
 
     def table(self, request: Request) -> list[int]:
         """The blocks of a running request, in order; while it decodes, those that are settled."""

@@ -126,15 +126,16 @@ class BlockPool:
     def publish(self, table: Sequence[int], first: int, keys: Iterable[int], priority: int = 0) -> None:
         """Let the full blocks of a table, from ``first``, be found by their keys; the request has this level."""
         published = self._published
-        parent = self._keys[table[first - 1]] if first else NO_KEY
         for place, key in enumerate(keys, start=first):
             block = table[place]
+            if self._keys[block] == key:
+                continue  # another sequence that holds it has published it
             self._keys[block] = key
             if published.setdefault(key, block) != block:
                 self._later_copies.setdefault(key, OrderedDict())[block] = None
             if self._ranked is not None:
+                parent = self._keys[table[place - 1]] if place else NO_KEY
                 self._ranked.published(block, key, parent, place, priority)
-                parent = key
 
     def withdraw(self, blocks: Iterable[int]) -> None:
         """Take back the keys of held blocks that were published and then not computed."""

@@ -85,10 +85,11 @@ class RankedOrder:
             self._followers[parent] = self._followers.get(parent, 0) + 1
 
     def used(self, block: int, priority: int) -> None:
-        """A further request, of this level, has found a block."""
-        facts = self._facts[block]
-        facts.uses += 1
-        facts.priority = min(facts.priority, priority)
+        """A further request, of this level, holds a block, which may not be published yet."""
+        facts = self._facts.get(block)
+        if facts is not None:
+            facts.uses += 1
+            facts.priority = min(facts.priority, priority)
 
     def forgotten(self, block: int, last_copy: bool) -> None:
         """A block has lost its key; nobody finds it any more if that was the ``last_copy``."""
@@ -106,9 +107,12 @@ class RankedOrder:
     def push(self, block: int) -> None:
         """Enter a block with what it is worth now."""
         self._releases += 1
-        entry = (self._eviction.worth(self._facts[block]), self._releases)
+        entry = (self._worth(block), self._releases)
         self._entries[block] = entry
         heappush(self._heap, (*entry, block))
+
+    def _worth(self, block: int) -> float:
+        return self._eviction.worth(self._facts[block])
 
     def remove(self, block: int) -> None:
         """Take out a block that is held again."""

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from policies.batching import Batching, StepLimits
-from policies.ordering import GroupOrdering, Ordering
+from policies.ordering import CacheAwareOrdering, GroupOrdering, Ordering
 from policies.preemption import Preemption
 from simcore.clock import NS_PER_S
 from simcore.memory import KVMemory
 from simcore.request import UNSET, Request
+from simcore.scheduling.cache_aware_queue import CacheAwareQueue
 from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.displacement import displace
@@ -54,8 +55,11 @@ class Scheduler:
         self.waiting: WaitingQueue
         if isinstance(ordering, GroupOrdering):
             self.waiting = self.groups = GroupedQueue(ordering, self.pool)
+        elif isinstance(ordering, CacheAwareOrdering):
+            self.waiting = CacheAwareQueue(ordering, memory)
         else:
             self.waiting = KeyedQueue(ordering)
+        self._turns_change = isinstance(ordering, GroupOrdering | CacheAwareOrdering)
         self._reserve_whole_prompt = reserve_whole_prompt
         self._preemption_mode = preemption_mode
         self._reserved_blocks = dict(reserved_blocks or {})
@@ -127,8 +131,8 @@ class Scheduler:
         if not plan.chunks and not plan.preempted and not plan.stalled and not plan.dropped:
             full = len(self.running) >= limits.max_running_requests
             plan.stable_steps = min(self.ordering.stable_steps, limits.stable_steps)
-            if self.groups is not None and self.waiting.size and not full:
-                # Whose turn it is changes with what each group has been served meanwhile.
+            if self._turns_change and self.waiting.size and not full:
+                # Whose turn it is changes with what each group was served, or the cache has lost, meanwhile.
                 plan.stable_steps = 1
             room = limits.max_batched_tokens > plan.decoding and not full
             plan.admits_arrivals = room or self._preemptive

@@ -85,6 +85,13 @@ class Service(RuleBasedStateMachine):
     def grow(self, place, tokens):
         request = self.running[place % len(self.running)]
         prefilling = request.tokens_to_compute > 0
+        if self.memory.needs_own_block(request):
+            if not self.memory.free_blocks:
+                return
+            copy = self.memory.own_last_block(request)
+            assert self.memory.table(request)[-1] == copy.target
+            assert copy.source != copy.target
+        assert self.memory.own_last_block(request) is None
         tokens = min(tokens, request.tokens_to_compute) if prefilling else tokens
         blocks = self.memory.blocks_to_grow(request.computed_tokens, tokens)
         if blocks > self.memory.free_blocks:
@@ -110,6 +117,28 @@ class Service(RuleBasedStateMachine):
             request.known_output_tokens += 1
             request.computed_tokens = 0
             self.waiting.append(request)
+
+    @precondition(lambda self: any(not request.tokens_to_compute for request in self.running))
+    @rule(place=st.integers(0, 5))
+    def fork(self, place):
+        """A second sequence goes on from where one is."""
+        decoding = [request for request in self.running if not request.tokens_to_compute]
+        parent = decoding[place % len(decoding)]
+        number = len(self.requests)
+        said = [*parent.content.prompt, Run(parent.content.output_first, parent.known_output_tokens)]
+        child = Request(
+            number,
+            0,
+            parent.prompt_tokens + parent.known_output_tokens,
+            tenant=parent.tenant,
+            content=Content(said, 10_000 * (number + 1)),
+        )
+        free_blocks = self.memory.free_blocks
+        self.memory.fork(parent, child)
+        assert self.memory.free_blocks == free_blocks
+        assert self.memory.table(child) == self.memory.table(parent)
+        self.requests.append(child)
+        self.running.append(child)
 
     @rule(seconds=st.sampled_from([0.1, 10.0, 60.0]))
     def wait(self, seconds):

@@ -1,0 +1,60 @@
+"""The queue of one replica, sorted by what the prefix cache holds of each request."""
+
+from heapq import heappop, heappush
+
+from policies.ordering import CacheAwareOrdering
+from simcore.memory import KVMemory
+from simcore.request import Request
+
+
+class CacheAwareQueue:
+    """Looks up every waiting request once per step that is planned; in order of arrival if too many wait for that.
+
+    ``_numbers`` is a heap of those that wait and of some that do no more.
+    """
+
+    __slots__ = ("_chosen", "_memory", "_numbers", "_order", "_ordering", "_sorted_at_s", "_waiting", "size")
+
+    def __init__(self, ordering: CacheAwareOrdering, memory: KVMemory) -> None:
+        self._ordering = ordering
+        self._memory = memory
+        self._waiting: dict[int, Request] = {}
+        self._numbers: list[int] = []
+        self._order: list[int] = []
+        self._sorted_at_s: float | None = None
+        self._chosen = -1
+        self.size = 0
+
+    def push(self, request: Request, now_s: float) -> None:
+        """Enter a new or a preempted request."""
+        self._waiting[request.number] = request
+        heappush(self._numbers, request.number)
+        self.size += 1
+        self._sorted_at_s = None
+
+    def first(self, now_s: float) -> Request:
+        """The request of best rank, as it was when this step began to be planned."""
+        if self._sorted_at_s != now_s:
+            self._sorted_at_s = now_s
+            self._order = []
+            if self.size <= self._ordering.look_ahead:
+                ranked = sorted(self._waiting.values(), key=lambda request: self._rank(request, now_s), reverse=True)
+                self._order = [request.number for request in ranked]
+        if self._order:
+            self._chosen = self._order[-1]
+        else:
+            while self._numbers[0] not in self._waiting:
+                heappop(self._numbers)
+            self._chosen = self._numbers[0]
+        return self._waiting[self._chosen]
+
+    def pop(self) -> Request:
+        """Take out the request that ``first`` has just named."""
+        self.size -= 1
+        if self._order:
+            self._order.pop()
+        return self._waiting.pop(self._chosen)
+
+    def _rank(self, request: Request, now_s: float) -> tuple[tuple[float, ...], int]:
+        cached_tokens, _ = self._memory.cached_prefix(request)
+        return self._ordering.rank(request, cached_tokens, now_s), request.number
