@@ -1,6 +1,10 @@
 """KV memory: how many blocks a replica has, who holds them, and what they still cache."""
 
 from simcore.memory.block_counter import KVBlockCounter
-from simcore.memory.block_manager import KVBlockManager, KVMemory
+from simcore.memory.block_manager import KVBlockManager
+from simcore.memory.partitions import KVPartitions
 
-__all__ = ["KVBlockCounter", "KVBlockManager", "KVMemory"]
+KVMemory = KVBlockCounter | KVBlockManager | KVPartitions
+"""The KV memory of one replica."""
+
+__all__ = ["KVBlockCounter", "KVBlockManager", "KVMemory", "KVPartitions"]

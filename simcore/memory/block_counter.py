@@ -69,6 +69,10 @@ class KVBlockCounter(Paging):
         if found != noted:
             raise AssertionError(f"held and free blocks recounted {found}, noted {noted}")
 
+    def extend(self, request: Request, blocks: int) -> None:
+        """Give a request that decodes so many blocks."""
+        self.allocate(blocks)
+
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
         blocks = self.blocks_for(request.computed_tokens + granted_tokens)

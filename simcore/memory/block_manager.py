@@ -6,7 +6,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from simcore.content import BlockKeys, Run
-from simcore.memory.block_counter import KVBlockCounter
 from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
@@ -85,6 +84,10 @@ class KVBlockManager(Paging):
         """Take blocks for requests that decode; asking for more than are free is a fault of the caller."""
         self._use(blocks)
         self._unsettled += self._pool.take(blocks)
+
+    def extend(self, request: Request, blocks: int) -> None:
+        """Give a request that decodes so many blocks."""
+        self.allocate(blocks)
 
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them.
@@ -181,7 +184,3 @@ class KVBlockManager(Paging):
                 keys = BlockKeys(runs, self.block_size_tokens, self._namespace(request))
             self._keys[request.number] = keys
         return keys
-
-
-KVMemory = KVBlockCounter | KVBlockManager
-"""The KV memory of one replica."""

@@ -5,10 +5,12 @@ from hashlib import blake2b
 
 from policies.eviction import Eviction
 from simcore.cost.recompute import RecomputeCost
+from simcore.memory import KVMemory
 from simcore.memory.block_counter import KVBlockCounter
-from simcore.memory.block_manager import KVBlockManager, KVMemory, Namespace
+from simcore.memory.block_manager import KVBlockManager, Namespace
 from simcore.memory.block_pool import Expiry
 from simcore.memory.free_order import CachedBlock, RankedOrder
+from simcore.memory.partitions import KVPartitions, divide_blocks
 from simcore.models import ModelSpec, kv_bytes_per_token
 from simcore.request import Request
 from simcore.scenario import Scenario
@@ -22,21 +24,24 @@ def build_memory(
     section = scenario.memory
     cache = section.prefix_cache
     eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
-    counts_do = eviction.by_release and cache.expires_after_s is None and not shares_content
-    if counts_do or not section.prefix_caching:
+    plain = eviction.by_release and cache.expires_after_s is None and not shares_content
+    if not cache.tenant_shares and (plain or not section.prefix_caching):
         return KVBlockCounter(total_blocks, section.block_size_tokens, section.prefix_caching)
-    order = None
-    if not eviction.by_release:
-        bytes_per_token = kv_bytes_per_token(spec, scenario.precision.kv_cache)
-        order = RankedOrder(eviction, describe_blocks(spec, section.block_size_tokens, bytes_per_token))
-    return KVBlockManager(
-        total_blocks,
-        section.block_size_tokens,
-        prefix_caching=True,
-        namespace=_namespace(cache.share_between_tenants, cache.salt),
-        order=order,
-        expiry=None if cache.expires_after_s is None else Expiry(cache.expires_after_s, now_s),
-    )
+    namespace = _namespace(cache.share_between_tenants, cache.salt)
+
+    def manager(blocks: int) -> KVBlockManager:
+        order = None
+        if not eviction.by_release:
+            bytes_per_token = kv_bytes_per_token(spec, scenario.precision.kv_cache)
+            ranking: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
+            order = RankedOrder(ranking, describe_blocks(spec, section.block_size_tokens, bytes_per_token))
+        expiry = None if cache.expires_after_s is None else Expiry(cache.expires_after_s, now_s)
+        return KVBlockManager(blocks, section.block_size_tokens, section.prefix_caching, namespace, order, expiry)
+
+    if not cache.tenant_shares:
+        return manager(total_blocks)
+    named, others = divide_blocks(total_blocks, cache.tenant_shares)
+    return KVPartitions({tenant: manager(blocks) for tenant, blocks in named.items()}, manager(others))
 
 
 def describe_blocks(spec: ModelSpec, block_size_tokens: int, bytes_per_token: int) -> Callable[[int, int], CachedBlock]:

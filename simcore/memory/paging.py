@@ -1,11 +1,16 @@
 """Counts of KV blocks: what every way of keeping them has in common."""
 
+from simcore.request import Request
+
 
 class Paging:
     """``total_blocks`` blocks of ``block_size_tokens`` tokens, of which ``free_blocks`` are held by nobody.
 
     Cached blocks that nobody holds count as free (Kwon et al., SOSP 2023, section 4.2, for the paging).
     """
+
+    partitioned = False
+    """Whether some blocks are for some requests only."""
 
     __slots__ = ("block_size_tokens", "free_blocks", "peak_used_blocks", "total_blocks")
 
@@ -28,6 +33,18 @@ class Paging:
         """Further blocks that a request with ``held_tokens`` in memory needs for ``new_tokens`` more."""
         block_size = self.block_size_tokens
         return (held_tokens + new_tokens + block_size - 1) // block_size - (held_tokens + block_size - 1) // block_size
+
+    def free_for(self, request: Request) -> int:
+        """Blocks that a request could take."""
+        return self.free_blocks
+
+    def total_for(self, request: Request) -> int:
+        """Blocks that a request could have with a replica to itself."""
+        return self.total_blocks
+
+    def apart(self, one: Request, other: Request) -> bool:
+        """Whether what one request gives up is of no use to the other."""
+        return False
 
     def _use(self, blocks: int) -> None:
         """Count blocks as held."""

@@ -63,13 +63,22 @@ class PrefixCache(_Section):
 
     Tenants share nothing unless ``share_between_tenants``; runs of different ``salt`` never find each other's blocks.
     A block that no request holds is given up by the ``eviction`` policy when memory is needed, and not found any more
-    ``expires_after_s`` after it was released.
+    ``expires_after_s`` after it was released. ``tenant_shares`` give named tenants shares of all KV memory for
+    themselves alone, in use and in the cache; the others have what is left.
     """
 
     eviction: Policy = {"name": "lru"}
     share_between_tenants: bool = False
     salt: str = ""
     expires_after_s: LongerThanZero | None = None
+    tenant_shares: dict[Text, Share] = {}
+
+    @field_validator("tenant_shares")
+    @classmethod
+    def _no_more_than_all(cls, shares: dict[str, float]) -> dict[str, float]:
+        if sum(shares.values()) > 1:
+            raise ValueError(f"shares that add up to at most 1, not {sum(shares.values()):g}")
+        return shares
 
 
 class Memory(_Section):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from policies.batching import StepLimits
+from policies.views import RunningView
 from simcore.request import Request
 from simcore.scheduling.plan import BatchPlan
 
@@ -38,11 +39,11 @@ def fill_under_contention(
         else:
             tokens = min(request.tokens_to_compute, limits.max_chunk_tokens, budget)
             blocks = memory.blocks_to_grow(request.computed_tokens, tokens)
-        if mode == "wait" and blocks > memory.free_blocks:
+        if mode == "wait" and blocks > memory.free_for(request):
             plan.short_of_memory = True
             continue
-        while blocks > memory.free_blocks and request.number in scheduler.running:
-            victim = scheduler.running[scheduler.preemption.victim(scheduler.running.values()).number]
+        while blocks > memory.free_for(request) and request.number in scheduler.running:
+            victim = scheduler.running[scheduler.preemption.victim(_useful(scheduler, request)).number]
             granted = served.pop(victim.number, 0)
             budget += granted
             if mode == "reject":
@@ -53,7 +54,7 @@ def fill_under_contention(
                 plan.preempted = [*plan.preempted, victim]
         if request.number in scheduler.running:
             if request.pool is not None:
-                memory.allocate(blocks)
+                memory.extend(request, blocks)
             else:
                 memory.grow(request, tokens)
             served[request.number] = tokens
@@ -62,6 +63,14 @@ def fill_under_contention(
         return fill_under_contention(scheduler, limits, now_s, "recompute")
     _list(plan, scheduler, served, limits)
     return plan
+
+
+def _useful(scheduler: "Scheduler", request: Request) -> RunningView:
+    """The running requests whose memory this one could use."""
+    running = scheduler.running.values()
+    if not scheduler.memory.partitioned:
+        return running
+    return [other for other in running if not scheduler.memory.apart(request, other)]
 
 
 def _list(plan: BatchPlan, scheduler: "Scheduler", served: dict[int, int], limits: StepLimits) -> None:

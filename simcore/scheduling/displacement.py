@@ -14,14 +14,17 @@ def displace(scheduler: "Scheduler", limits: StepLimits, now_s: float) -> list[R
 
     Walks the running requests once per request displaced.
     """
-    key = scheduler.ordering.key
+    key, memory = scheduler.ordering.key, scheduler.memory
     displaced: list[Request] = []
     while scheduler.running:
         candidate = scheduler.waiting.first(now_s)
         blocks = scheduler.blocks_to_admit(candidate)
-        if len(scheduler.running) < limits.max_running_requests and blocks <= scheduler.free_blocks:
+        if len(scheduler.running) < limits.max_running_requests and blocks <= memory.free_for(candidate):
             break
-        worst = max(scheduler.running.values(), key=lambda request: (key(request, now_s), request.number))
+        running = [request for request in scheduler.running.values() if not memory.apart(request, candidate)]
+        if not running:
+            break
+        worst = max(running, key=lambda request: (key(request, now_s), request.number))
         if key(worst, now_s) <= key(candidate, now_s):
             break
         scheduler.preempt(worst, now_s)

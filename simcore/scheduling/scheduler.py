@@ -119,7 +119,7 @@ class Scheduler:
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
         self._now_s = now_s = now_ns / 1e9
-        limits = self.batching.limits(self, now_s)
+        limits, memory = self.batching.limits(self, now_s), self.memory
         displaced = displace(self, limits, now_s) if self._preemptive and self.waiting.size else ()
         plan = self._fill(limits, now_ns)
         if not limits.decode and not plan.chunks and self.pool.size:
@@ -131,7 +131,7 @@ class Scheduler:
         if not plan.chunks and not plan.preempted and not plan.stalled and not plan.dropped:
             full = len(self.running) >= limits.max_running_requests
             plan.stable_steps = min(self.ordering.stable_steps, limits.stable_steps)
-            if self._turns_change and self.waiting.size and not full:
+            if memory.partitioned or (self._turns_change and self.waiting.size and not full):
                 # Whose turn it is changes with what each group was served, or the cache has lost, meanwhile.
                 plan.stable_steps = 1
             room = limits.max_batched_tokens > plan.decoding and not full
@@ -150,6 +150,8 @@ class Scheduler:
     def _fill_running(self, limits: StepLimits) -> BatchPlan | None:
         """Serve all running requests, or None if budget or memory may not suffice for all of them."""
         pool, memory = self.pool, self.memory
+        if memory.partitioned:
+            return None
         decoding, blocks = (pool.size, pool.blocks_due()) if limits.decode else (0, 0)
         budget = limits.max_batched_tokens - decoding
         if budget < 0 or blocks > memory.free_blocks:
@@ -191,7 +193,7 @@ class Scheduler:
             required = memory.blocks_for(cached_tokens + reserved) - shared_blocks
             if self._reserved_blocks:
                 required += self.blocks_kept_from(request.priority)
-            if required > memory.free_blocks:
+            if required > memory.free_for(request):
                 break
             if self._picky and not self.batching.accepts(request, len(self.running)):
                 break

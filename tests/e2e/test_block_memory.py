@@ -54,3 +54,14 @@ def test_a_preempted_request_finds_part_of_what_it_had(folder):
     prefilled = [result.steps["prefill_tokens"].sum() for result in (cached, plain)]
     assert prefilled[0] < prefilled[1]
     assert np.array_equal(cached.requests["prompt_tokens"], plain.requests["prompt_tokens"])
+
+
+def test_divided_memory_serves_everybody(folder):
+    """Divided memory plans request by request; its books are recounted after every step, and all are served."""
+    tenants = [{"name": name, "share": 0.5} for name in ("gold", "other")]
+    workload = SHORT_OF_MEMORY["workload"] | {"tenants": tenants, "requests": 120}
+    shares = {"prefix_cache": {"tenant_shares": {"gold": 0.7}}}
+    result = run(merged(SHORT_OF_MEMORY, {"workload": workload, "memory": shares}), folder, check=True)
+    assert result.summary["counts"]["finished"] == 120
+    assert result.summary["preemptions"]["total"] > 0
+    assert 0 < result.summary["kv"]["peak_used_blocks"] <= result.summary["kv"]["blocks_per_replica"]

@@ -1,0 +1,96 @@
+"""KV memory divided among tenants, so that none can push another's prefixes out."""
+
+from collections.abc import Iterable, Mapping
+from math import floor
+
+from simcore.memory.block_manager import KVBlockManager
+from simcore.request import Request
+
+
+class KVPartitions:
+    """A block manager of its own for each named tenant, and one for all others.
+
+    What one tenant sends changes neither the blocks that another may have nor what its requests find cached. Since
+    blocks belong to one or the other, decode steps cannot be planned by counts over all requests.
+    """
+
+    partitioned = True
+
+    def __init__(self, named: Mapping[str, KVBlockManager], others: KVBlockManager) -> None:
+        self._named = dict(named)
+        self._others = others
+        self._all = [*self._named.values(), others]
+        self.block_size_tokens = others.block_size_tokens
+        self.total_blocks = sum(part.total_blocks for part in self._all)
+        self.peak_used_blocks = 0
+        self.blocks_for = others.blocks_for
+        self.blocks_to_grow = others.blocks_to_grow
+
+    @property
+    def free_blocks(self) -> int:
+        """Blocks that no request holds."""
+        return sum(part.free_blocks for part in self._all)
+
+    @property
+    def used_blocks(self) -> int:
+        """Blocks that some request holds."""
+        return self.total_blocks - self.free_blocks
+
+    def part_of(self, request: Request) -> KVBlockManager:
+        """The memory that a request may use."""
+        return self._named.get(request.tenant, self._others)
+
+    def free_for(self, request: Request) -> int:
+        """Blocks that a request could take."""
+        return self.part_of(request).free_blocks
+
+    def total_for(self, request: Request) -> int:
+        """Blocks that a request could have with a replica to itself."""
+        return self.part_of(request).total_blocks
+
+    def apart(self, one: Request, other: Request) -> bool:
+        """Whether what one request gives up is of no use to the other."""
+        return self.part_of(one) is not self.part_of(other)
+
+    def cached_prefix(self, request: Request) -> tuple[int, int]:
+        """Tokens of a waiting request that are in the cache, and how many of their blocks others hold."""
+        return self.part_of(request).cached_prefix(request)
+
+    def admit(self, request: Request, cached_tokens: int, tokens: int) -> None:
+        """Give a waiting request the cached blocks that it found, and blocks for ``tokens`` more."""
+        self.part_of(request).admit(request, cached_tokens, tokens)
+        self._note_peak()
+
+    def grow(self, request: Request, tokens: int) -> None:
+        """Give a request that prefills the blocks for its next ``tokens`` tokens."""
+        self.part_of(request).grow(request, tokens)
+        self._note_peak()
+
+    def extend(self, request: Request, blocks: int) -> None:
+        """Give a request that decodes so many blocks."""
+        self.part_of(request).allocate(blocks)
+        self._note_peak()
+
+    def allocate(self, blocks: int) -> None:
+        """Blocks for nobody in particular: there are none here."""
+        if blocks:
+            raise AssertionError(f"{blocks} blocks asked for, by no request")
+
+    def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
+        """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
+        self.part_of(request).release(request, granted_tokens, comes_back)
+
+    def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
+        """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""
+        held = list(held_tokens)
+        for part in self._all:
+            part.check([(request, tokens) for request, tokens in held if self.part_of(request) is part])
+
+    def _note_peak(self) -> None:
+        self.peak_used_blocks = max(self.peak_used_blocks, self.used_blocks)
+
+
+def divide_blocks(total_blocks: int, shares: Mapping[str, float]) -> tuple[dict[str, int], int]:
+    """Whole blocks of each named tenant, its share rounded down, and what is left for all others."""
+    named = {tenant: floor(total_blocks * share) for tenant, share in shares.items()}
+    return named, total_blocks - sum(named.values())
