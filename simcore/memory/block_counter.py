@@ -54,9 +54,11 @@ class KVBlockCounter(Paging):
     def allocate(self, blocks: int) -> None:
         """Take blocks for requests that decode; asking for more than are free is a fault of the caller."""
         self._use(blocks)
-        blank = min(blocks, self._blank)
-        self._blank -= blank
-        self._taken += blocks - blank
+        if blocks <= self._blank:
+            self._blank -= blocks
+            return
+        self._taken += blocks - self._blank
+        self._blank = 0
         while self._gaps and self._gaps[0][0] < self._taken:
             first, end = heappop(self._gaps)
             self._taken += end - first
