@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import floor
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -125,6 +126,7 @@ class Simulation:
             section.reserve_whole_prompt,
             section.preemption.mode,
             section.preemption.reserved_blocks,
+            floor(self.total_blocks * self.scenario.memory.watermark_share),
         )
 
 

@@ -84,7 +84,8 @@ class PrefixCache(_Section):
 class Memory(_Section):
     """KV memory: computed from the accelerator's as an engine does, or given in blocks of each replica.
 
-    ``null_blocks`` are kept aside by the engine and hold no request's tokens. With ``prefix_caching``, full blocks that
+    ``null_blocks`` are kept aside by the engine and hold no request's tokens. A ``watermark_share`` of the blocks must
+    stay free when a request is admitted beside others. With ``prefix_caching``, full blocks that
     nobody holds any more serve requests that begin with the same tokens, until the memory is needed.
     """
 
@@ -92,6 +93,7 @@ class Memory(_Section):
     gpu_memory_utilization: Share = 0.9
     num_gpu_blocks: Count | None = None
     null_blocks: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    watermark_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     prefix_caching: bool = False
     prefix_cache: PrefixCache = PrefixCache()
 

@@ -28,7 +28,8 @@ class Scheduler:
     nobody.
 
     ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free, ``reserved_blocks``
-    only if the blocks reserved for more urgent levels then still are.
+    only if the blocks reserved for more urgent levels then still are, ``watermark_blocks`` only if so many are, unless
+    nobody runs.
     The scheduler is itself the ``ReplicaView`` that policies see.
     """
 
@@ -42,6 +43,7 @@ class Scheduler:
         reserve_whole_prompt: bool = True,
         preemption_mode: PreemptionMode = "recompute",
         reserved_blocks: Mapping[int, int] | None = None,
+        watermark_blocks: int = 0,
     ) -> None:
         self.batching = batching
         self.preemption = preemption
@@ -63,6 +65,7 @@ class Scheduler:
         self._reserve_whole_prompt = reserve_whole_prompt
         self._preemption_mode = preemption_mode
         self._reserved_blocks = dict(reserved_blocks or {})
+        self._watermark_blocks = watermark_blocks
         self._preemptive = ordering.preemptive
         self._ordering_learns = type(ordering).admitted is not Ordering.admitted
         self._picky = type(batching).accepts is not Batching.accepts
@@ -193,6 +196,8 @@ class Scheduler:
             required = memory.blocks_for(cached_tokens + reserved) - shared_blocks
             if self._reserved_blocks:
                 required += self.blocks_kept_from(request.priority)
+            if self._watermark_blocks and self.running:
+                required += self._watermark_blocks
             if required > memory.free_for(request):
                 break
             if self._picky and not self.batching.accepts(request, len(self.running)):

@@ -17,11 +17,18 @@ class ShortestPromptFirst(Ordering):
         return (request.prompt_tokens,)
 
 
-def scheduler_of(prompts, blocks=100, block_size=4, ordering=None, reserve=True, **limits):
+def scheduler_of(prompts, blocks=100, block_size=4, ordering=None, reserve=True, watermark=0, **limits):
     """A scheduler with a request of each prompt length in its queue."""
     memory = KVBlockManager(blocks, block_size)
     batching = ChunkedPrefill(**limits)
-    scheduler = Scheduler(ordering or FirstComeFirstServed(), batching, Latest(), memory, reserve_whole_prompt=reserve)
+    scheduler = Scheduler(
+        ordering or FirstComeFirstServed(),
+        batching,
+        Latest(),
+        memory,
+        reserve_whole_prompt=reserve,
+        watermark_blocks=watermark,
+    )
     for number, tokens in enumerate(prompts):
         scheduler.submit(Request(number, number, tokens), 0.0)
     return scheduler
@@ -171,3 +178,12 @@ def test_books_that_are_wrong_are_found():
     scheduler.memory.allocate(1)
     with pytest.raises(AssertionError, match="recounted"):
         scheduler.check_invariants()
+
+
+def test_a_watermark_keeps_blocks_free_beside_others_but_never_starves():
+    scheduler = scheduler_of([32, 4, 4], blocks=10, watermark=3)
+    assert step(scheduler)[1] == {0: 32}  # alone it may go below
+    scheduler.finish(scheduler.running[0])
+    assert step(scheduler)[1] == {1: 4, 2: 4}
+    scheduler.submit(Request(3, 3, 20), 0.0)
+    assert step(scheduler)[1] == {1: 1, 2: 1}  # 8 of 10 free before this step, 6 after it, and 5 + 3 are needed
