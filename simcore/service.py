@@ -1,6 +1,5 @@
 """The service around the replicas: requests arrive, are checked, and are routed."""
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import repeat
 from typing import Any
@@ -51,9 +50,6 @@ class Router:
         self._routing = routing
         self._max_context_tokens = max_context_tokens
         self._recorder = recorder
-        self._inbox: deque[tuple[Request, int]] = deque()
-        self._idle: Event | None = None
-        self._process = clock.process(self._run())
 
     @property
     def waiting_requests(self) -> int:
@@ -71,21 +67,7 @@ class Router:
         return max(1 - view.free_blocks / view.total_blocks for view in self._views)
 
     def receive(self, request: Request, output_tokens: int) -> None:
-        """Take in a request that arrives now; it would generate ``output_tokens``."""
-        self._inbox.append((request, output_tokens))
-        if self._idle is not None:
-            self._idle.succeed()
-            self._idle = None
-
-    def _run(self) -> Generator[Event, Any, None]:
-        inbox = self._inbox
-        while True:
-            while inbox:
-                self._dispatch(*inbox.popleft())
-            self._idle = Event(self._clock)
-            yield self._idle
-
-    def _dispatch(self, request: Request, output_tokens: int) -> None:
+        """Send on, or turn away, a request that arrives now; it would generate ``output_tokens``."""
         total_tokens = request.prompt_tokens + output_tokens
         request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
         if total_tokens > self._max_context_tokens:
