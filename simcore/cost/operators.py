@@ -3,9 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from simcore.models import Attention, DenseFeedForward, LatentAttention, LayerGroup, MixtureOfExperts, ModelSpec
+from simcore.models import (
+    KV_ELEMENT_BYTES,
+    Attention,
+    DenseFeedForward,
+    LatentAttention,
+    LayerGroup,
+    MixtureOfExperts,
+    ModelSpec,
+)
+from simcore.models.weight_formats import WEIGHT_FORMATS, WeightFormat, weight_format
 
-ELEMENT_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "mxfp4": 0.53125}
+SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
+
 ACTIVATION_BYTES = 2.0
 """Activations travel in 16 bits."""
 
@@ -57,18 +67,20 @@ class AttentionWork:
 
 def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int) -> Iterator[Operator]:
     """The operators of all layers on one of ``ranks`` tensor-parallel ranks (Megatron-LM, arXiv:1909.08053)."""
-    hidden = spec.hidden_size
+    hidden, stored = spec.hidden_size, weight_format(weight_dtype)
     for group in spec.layer_groups:
-        build = _OperatorBuilder(group.count, _linear_bytes(weight_dtype), ranks)
+        build = _OperatorBuilder(group.count, stored if not stored.experts_only else SIXTEEN_BITS, ranks)
         yield build.elementwise("norm", 2 * spec.norms_per_layer * hidden)
         yield from _projections(build, group.attention, hidden)
-        yield from _feed_forward(build, group, hidden, ELEMENT_BYTES[weight_dtype])
+        yield from _feed_forward(build, group, hidden, stored)
+        if stored.quantises_activations:
+            yield build.elementwise("activation_quantisation", _quantised_elements(group, hidden, ranks) * 3 // 2)
 
 
 def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
     """The operators that run once per sampled token: the output head, split over the vocabulary."""
     width = spec.embedding_size or spec.hidden_size
-    yield _OperatorBuilder(1, ACTIVATION_BYTES, ranks).matmul("head", width, spec.vocabulary_size, split="columns")
+    yield _OperatorBuilder(1, SIXTEEN_BITS, ranks).matmul("head", width, spec.vocabulary_size, split="columns")
 
 
 def attention_work(spec: ModelSpec, kv_dtype: str, ranks: int) -> tuple[AttentionWork, ...]:
@@ -86,7 +98,7 @@ def heads_per_rank(heads: int, ranks: int) -> int:
 
 def _attention_work(attention: Attention | LatentAttention, count: int, kv_dtype: str, ranks: int) -> AttentionWork:
     heads = heads_per_rank(attention.query_heads, ranks)
-    element_bytes = ELEMENT_BYTES[kv_dtype]
+    element_bytes = KV_ELEMENT_BYTES[kv_dtype]
     if isinstance(attention, LatentAttention):
         # Prefill expands the latent to full keys and values; decode works on the latent itself (weight absorption).
         latent = attention.kv_lora_rank + attention.rope_head_dim
@@ -114,7 +126,7 @@ def _attention_work(attention: Attention | LatentAttention, count: int, kv_dtype
 @dataclass(frozen=True, slots=True)
 class _OperatorBuilder:
     count: int
-    weight_element_bytes: float
+    stored: WeightFormat
     ranks: int
 
     def matmul(self, name: str, inputs: int, outputs: int, split: str | None = None) -> Operator:
@@ -127,18 +139,13 @@ class _OperatorBuilder:
             name,
             self.count,
             flops_per_token=2.0 * inputs * outputs,
-            weight_bytes=inputs * outputs * self.weight_element_bytes,
+            weight_bytes=self.stored.matrix_bytes(outputs, inputs),
             activation_bytes_per_token=(inputs + outputs) * ACTIVATION_BYTES,
         )
 
     def elementwise(self, name: str, elements_per_token: int) -> Operator:
         """A kernel that reads and writes, and computes next to nothing."""
         return Operator(name, self.count, 0.0, 0.0, elements_per_token * ACTIVATION_BYTES)
-
-
-def _linear_bytes(weight_dtype: str) -> float:
-    """Bytes per weight outside the experts; mxfp4 checkpoints keep those in 16 bits."""
-    return ACTIVATION_BYTES if weight_dtype == "mxfp4" else ELEMENT_BYTES[weight_dtype]
 
 
 def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention, hidden: int) -> Iterator[Operator]:
@@ -166,16 +173,25 @@ def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention
     yield build.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
 
 
-def _feed_forward(
-    build: _OperatorBuilder, group: LayerGroup, hidden: int, expert_element_bytes: float
-) -> Iterator[Operator]:
+def _quantised_elements(group: LayerGroup, hidden: int, ranks: int) -> int:
+    """Numbers per token and rank that the matrix products of a layer take in, each read in 16 bits, written in 8."""
+    attention, block = group.attention, group.feed_forward
+    heads = heads_per_rank(attention.query_heads, ranks)
+    elements = 2 * hidden + heads * attention.value_head_dim
+    if isinstance(block, DenseFeedForward):
+        return elements + -(-block.intermediate_size // ranks)
+    routed = block.experts_per_token * -(-block.expert_intermediate_size // ranks)
+    return elements + routed + -(-block.shared_intermediate_size // ranks)
+
+
+def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, stored: WeightFormat) -> Iterator[Operator]:
     block = group.feed_forward
     up_matrices = 2 if block.gated else 1
     if isinstance(block, DenseFeedForward):
         yield from _mlp(build, "mlp", hidden, block.intermediate_size, up_matrices)
         return
     assert isinstance(block, MixtureOfExperts)
-    yield build.matmul("router", hidden, block.experts)
+    yield _OperatorBuilder(build.count, SIXTEEN_BITS, build.ranks).matmul("router", hidden, block.experts)
     if block.shared_intermediate_size:
         yield from _mlp(build, "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
     width = -(-block.expert_intermediate_size // build.ranks)
@@ -184,7 +200,7 @@ def _feed_forward(
         "experts",
         build.count,
         flops_per_token=2.0 * weights * block.experts_per_token,
-        weight_bytes=weights * expert_element_bytes,
+        weight_bytes=up_matrices * stored.matrix_bytes(width, hidden) + stored.matrix_bytes(hidden, width),
         activation_bytes_per_token=block.experts_per_token * (2 * hidden + 3 * width) * ACTIVATION_BYTES,
         experts=block.experts,
         experts_per_token=block.experts_per_token,

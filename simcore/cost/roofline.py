@@ -6,6 +6,7 @@ from simcore.cost.assumptions import RooflineEfficiency
 from simcore.cost.operators import Operator
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
+from simcore.models.weight_formats import weight_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class Roofline:
         sixteen_bits = peaks.get("bf16") or peaks.get("fp16") or peaks.get("fp32")
         if sixteen_bits is None:
             raise InputError("cluster.accelerator", accelerator.name, "one with a stated bf16, fp16 or fp32 rate")
-        return cls(accelerator, efficiency, peaks.get(weight_dtype, sixteen_bits), sixteen_bits)
+        return cls(
+            accelerator, efficiency, peaks.get(weight_format(weight_dtype).compute_dtype, sixteen_bits), sixteen_bits
+        )
 
     def operator_s(self, operator: Operator, tokens: int) -> float:
         """One kernel over ``tokens`` tokens; nothing is launched for none."""

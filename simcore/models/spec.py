@@ -88,7 +88,7 @@ class LayerGroup:
 class ModelSpec:
     """A decoder-only transformer, as its published configuration states it.
 
-    ``dtype`` names the numbers its weights were published in: "fp32", "bf16", "fp16", "fp8" or "mxfp4";
+    ``dtype`` names the numbers its weights were published in: one of ``weight_formats.WEIGHT_FORMATS``;
     ``norms_per_layer`` counts normalisations over the hidden size (2 in most, 4 in Gemma), ``final_norm`` tells whether
     one more follows the last layer; ``norm_bias`` tells LayerNorm (weight and bias) from RMSNorm;
     ``learned_positions`` is the row count of a learned position table (0 with rotary embeddings).

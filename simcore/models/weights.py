@@ -13,16 +13,9 @@ from simcore.models.spec import (
     MixtureOfExperts,
     ModelSpec,
 )
+from simcore.models.weight_formats import WeightFormat, weight_format
 
 KV_ELEMENT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
-WEIGHT_DTYPES = ("bf16", "fp16", "fp32", "fp8", "mxfp4")
-
-_FULL_PRECISION_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
-_SMALL_TENSOR_BYTES = 2  # what a quantised checkpoint leaves alone stays in bf16
-_FP8_BLOCK = 128
-_FP8_SCALE_BYTES = 4
-_MXFP4_BLOCK = 32
-_MXFP4_BLOCK_BYTES = _MXFP4_BLOCK // 2 + 1
 
 
 class Role(Enum):
@@ -103,22 +96,19 @@ def input_embedding_parameters(spec: ModelSpec) -> int:
 
 
 def weight_bytes(spec: ModelSpec, dtype: str | None = None) -> int:
-    """Bytes of all weights in ``dtype``, by default the one that the model was published in.
+    """Bytes of all weights in the format ``dtype``, by default the one that the model was published in.
 
-    "fp8" is the layout of DeepSeek-V3: matrices of attention and feed-forward in fp8 with one fp32 scale per block of
-    128 x 128 (arXiv:2412.19437, section 3.3.2); embedding, head, router, norms and biases in bf16. "mxfp4" is the
-    layout of GPT-OSS: matrices of the experts in 4 bits with one 8-bit scale per 32 numbers, that is 4.25 bits each
-    (OCP Microscaling Formats v1.0), all else in bf16. Scales are part of the bytes, not of the parameters.
+    The matrices of attention and feed-forward are in that format; embedding, head, router, norms and biases in 16 bits
+    unless all is in 32. Scales are part of the bytes, not of the parameters.
 
-    Raises ``UnknownNameError`` for any other dtype, ``InputError`` for mxfp4 in a model without experts.
+    Raises ``UnknownNameError`` for an unknown format, ``InputError`` for one for experts in a model without any.
     """
-    dtype = spec.dtype if dtype is None else dtype
-    if dtype not in WEIGHT_DTYPES:
-        raise UnknownNameError("weight dtype", dtype, WEIGHT_DTYPES)
+    chosen = weight_format(spec.dtype if dtype is None else dtype)
     tensors = list(weights(spec))
-    if dtype == "mxfp4" and not any(weight.role is Role.EXPERT for weight in tensors):
-        raise InputError("weight dtype", dtype, f"another one for {spec.name}: mxfp4 is for experts, which it lacks")
-    return sum(weight.copies * _tensor_bytes(weight, dtype) for weight in tensors)
+    if chosen.experts_only and not any(weight.role is Role.EXPERT for weight in tensors):
+        expected = f"another one for {spec.name}: {chosen.name} is for experts, which it lacks"
+        raise InputError("weight dtype", chosen.name, expected)
+    return sum(weight.copies * _tensor_bytes(weight, chosen) for weight in tensors)
 
 
 def kv_bytes_per_token(spec: ModelSpec, dtype: str = "bf16") -> int:
@@ -131,19 +121,10 @@ def kv_bytes_per_token(spec: ModelSpec, dtype: str = "bf16") -> int:
     return spec.kv_elements_per_token * KV_ELEMENT_BYTES[dtype]
 
 
-def _tensor_bytes(weight: Weight, dtype: str) -> int:
-    if dtype in _FULL_PRECISION_BYTES:
-        return weight.elements * _FULL_PRECISION_BYTES[dtype]
-    if dtype == "fp8" and weight.role in (Role.LINEAR, Role.EXPERT):
-        blocks = _blocks(weight.rows, _FP8_BLOCK) * _blocks(weight.columns, _FP8_BLOCK)
-        return weight.elements + blocks * _FP8_SCALE_BYTES
-    if dtype == "mxfp4" and weight.role is Role.EXPERT:
-        return weight.rows * _blocks(weight.columns, _MXFP4_BLOCK) * _MXFP4_BLOCK_BYTES
-    return weight.elements * _SMALL_TENSOR_BYTES
-
-
-def _blocks(length: int, block: int) -> int:
-    return -(-length // block)
+def _tensor_bytes(weight: Weight, chosen: WeightFormat) -> int:
+    if weight.role is Role.EXPERT or (weight.role is Role.LINEAR and not chosen.experts_only):
+        return chosen.matrix_bytes(weight.rows, weight.columns)
+    return weight.elements * chosen.others_bytes
 
 
 def _matrix(rows: int, columns: int, role: Role = Role.LINEAR, copies: int = 1, active: int = 1) -> Weight:

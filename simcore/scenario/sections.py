@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.models.weight_formats import WeightFormatName
 from simcore.workload.config import LongerThanZero, Seconds, WorkloadConfig
 from simcore.workload.lengths import MAX_TOKENS
 
@@ -54,7 +55,7 @@ class Cluster(_Section):
 class Precision(_Section):
     """Number formats: ``weights`` by default as the model was published, ``kv_cache`` in 16 bits."""
 
-    weights: Literal["auto", "bf16", "fp16", "fp32", "fp8", "mxfp4"] = "auto"
+    weights: Literal["auto"] | WeightFormatName = "auto"
     kv_cache: Literal["bf16", "fp16", "fp32", "fp8"] = "bf16"
 
 

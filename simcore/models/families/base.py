@@ -29,6 +29,12 @@ class Quantization(BaseModel):
     """How the weights of a published checkpoint are quantised."""
 
     quant_method: Literal["fp8", "mxfp4"]
+    weight_block_size: tuple[Literal[128], Literal[128]] | None = Field(None, strict=False)
+
+    @property
+    def weight_format(self) -> str:
+        """The name of the format, see ``simcore.models.weight_formats``."""
+        return "fp8-block" if self.quant_method == "fp8" and self.weight_block_size else self.quant_method
 
 
 class DecoderConfig(BaseModel):
@@ -74,7 +80,7 @@ class DecoderConfig(BaseModel):
             vocabulary_size=self.vocab_size,
             max_context_tokens=self.max_position_embeddings,
             tied_embeddings=self.tie_word_embeddings,
-            dtype=quantised.quant_method if quantised else _DTYPES[self.torch_dtype],
+            dtype=quantised.weight_format if quantised else _DTYPES[self.torch_dtype],
             **self.particulars(),
         )
 

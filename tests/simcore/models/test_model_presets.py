@@ -136,7 +136,7 @@ def test_the_traits_of_each_family_are_read():
     assert (gemma.norms_per_layer, gemma.tied_embeddings, gemma.dtype) == (4, True, "bf16")
     assert (opt.norm_bias, opt.learned_positions, opt.tied_embeddings, opt.dtype) == (True, 2050, True, "fp16")
     assert [group.count for group in deepseek.layer_groups] == [3, 58]
-    assert deepseek.dtype == "fp8"
+    assert deepseek.dtype == "fp8-block"
     lite = load_model("deepseek-v2-lite")
     assert all(group.attention == LatentAttention(16, 512, None, 128, 64, 128) for group in lite.layer_groups)
     assert lite.layer_groups[1].feed_forward == MixtureOfExperts(64, 6, 1408, shared_intermediate_size=2816)

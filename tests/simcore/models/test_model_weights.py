@@ -73,13 +73,13 @@ def test_bytes_default_to_the_published_dtype():
 
 def test_bytes_in_fp8_count_one_scale_per_block_and_leave_the_rest_in_bf16():
     scales = 4 * (ATTENTION + FEED_FORWARD) // (128 * 128)
-    assert weight_bytes(DENSE, "fp8") == 2 * (2 * EMBEDDING + NORMS) + 2 * (ATTENTION + FEED_FORWARD + scales)
+    assert weight_bytes(DENSE, "fp8-block") == 2 * (2 * EMBEDDING + NORMS) + 2 * (ATTENTION + FEED_FORWARD + scales)
 
 
 def test_a_block_cut_short_has_its_own_scale():
     narrow = replace(DENSE, layer_groups=(LayerGroup(1, Attention(4, 2, 64, 64), DenseFeedForward(130)),))
     wide = replace(DENSE, layer_groups=(LayerGroup(1, Attention(4, 2, 64, 64), DenseFeedForward(256)),))
-    assert weight_bytes(wide, "fp8") - weight_bytes(narrow, "fp8") == 3 * 256 * (256 - 130)
+    assert weight_bytes(wide, "fp8-block") - weight_bytes(narrow, "fp8-block") == 3 * 256 * (256 - 130)
 
 
 def test_bytes_in_mxfp4_are_four_and_a_quarter_bits_per_expert_weight():

@@ -1,0 +1,78 @@
+"""Formats in which weights are stored: what a matrix takes, and in which numbers the tensor cores multiply."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from simcore.errors import UnknownNameError
+
+ONE_SCALE = 0
+"""A scale group as long as the matrix."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFormat:
+    """One format of the matrices of layers; whatever else a checkpoint holds stays in ``others_bytes`` each.
+
+    A number takes ``bits``; each group of ``scale_rows`` x ``scale_columns`` (output x input; ``ONE_SCALE`` for all)
+    has a scale of ``scale_bits``, zero point included. Activations are brought to ``compute_dtype`` where the
+    accelerator multiplies in it, else weights are widened to 16 bits on the way (weight-only). With ``experts_only``
+    the matrices outside the experts keep 16 bits.
+    """
+
+    name: str
+    bits: float
+    compute_dtype: str
+    scale_bits: int = 0
+    scale_rows: int = ONE_SCALE
+    scale_columns: int = ONE_SCALE
+    others_bytes: int = 2
+    experts_only: bool = False
+    quantises_activations: bool = False
+
+    def matrix_bytes(self, rows: int, columns: int) -> int:
+        """Bytes of one matrix with its scales, rounded up."""
+        bits = rows * columns * self.bits
+        if self.scale_bits:
+            bits += _groups(rows, self.scale_rows) * _groups(columns, self.scale_columns) * self.scale_bits
+        return -int(-bits // 8)
+
+    def bytes_per_weight(self, rows: int, columns: int) -> float:
+        """The same, per number."""
+        return self.matrix_bytes(rows, columns) / (rows * columns)
+
+
+def _groups(length: int, group: int) -> int:
+    return -(-length // group) if group else 1
+
+
+WEIGHT_FORMATS: dict[str, WeightFormat] = {
+    weight_format.name: weight_format
+    for weight_format in (
+        WeightFormat("bf16", 16, "bf16"),
+        WeightFormat("fp16", 16, "fp16"),
+        WeightFormat("fp32", 32, "fp32", others_bytes=4),
+        # One fp32 scale per matrix (NVIDIA's and vLLM's per-tensor checkpoints).
+        WeightFormat("fp8", 8, "fp8", 32, quantises_activations=True),
+        # One fp32 scale per output channel, activations scaled per token (compressed-tensors "FP8_DYNAMIC").
+        WeightFormat("fp8-channel", 8, "fp8", 32, scale_rows=1, quantises_activations=True),
+        # One fp32 scale per 128 x 128 numbers (DeepSeek-V3, arXiv:2412.19437, section 3.3.2).
+        WeightFormat("fp8-block", 8, "fp8", 32, scale_rows=128, scale_columns=128, quantises_activations=True),
+        # W8A8: one fp32 scale per output channel (SmoothQuant, arXiv:2211.10438).
+        WeightFormat("int8", 8, "int8", 32, scale_rows=1, quantises_activations=True),
+        # Weight-only, a 16-bit scale and a 4-bit zero point per 128 inputs (GPTQ, arXiv:2210.17323; AWQ, 2306.00978).
+        WeightFormat("int4", 4, "bf16", 20, scale_rows=1, scale_columns=128),
+        # An 8-bit scale per 16 inputs (NVIDIA's NVFP4).
+        WeightFormat("nvfp4", 4, "fp4", 8, scale_rows=1, scale_columns=16, quantises_activations=True),
+        # An 8-bit scale per 32 inputs, that is 4.25 bits each (OCP Microscaling Formats v1.0), as GPT-OSS is published.
+        WeightFormat("mxfp4", 4, "fp4", 8, scale_rows=1, scale_columns=32, experts_only=True),
+    )
+}
+
+WeightFormatName = Literal["bf16", "fp16", "fp32", "fp8", "fp8-channel", "fp8-block", "int8", "int4", "nvfp4", "mxfp4"]
+
+
+def weight_format(name: str) -> WeightFormat:
+    """The format of this name; raises ``UnknownNameError`` for any other."""
+    if name not in WEIGHT_FORMATS:
+        raise UnknownNameError("weight dtype", name, tuple(WEIGHT_FORMATS))
+    return WEIGHT_FORMATS[name]
