@@ -55,7 +55,7 @@ class Cluster(_Section):
 class Precision(_Section):
     """Number formats: ``weights`` by default as the model was published, ``kv_cache`` in 16 bits."""
 
-    weights: Literal["auto"] | WeightFormatName = "auto"
+    weights: Literal["auto", WeightFormatName] = "auto"
     kv_cache: Literal["bf16", "fp16", "fp32", "fp8"] = "bf16"
 
 
