@@ -9,7 +9,7 @@ class RequestView(Protocol):
 
     @property
     def number(self) -> int:
-        """Its place in the order of arrival, from 0; unique in a run."""
+        """Its place in the order of arrival, from 0, or in a workload of sessions its place there; unique in a run."""
 
     @property
     def arrival_s(self) -> float:

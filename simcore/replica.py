@@ -255,7 +255,7 @@ class Replica:
         del self.open_requests[request.number]
         self._recorder.request_rejected(request, self.index, self._clock.now_ns, GAVE_WAY)
         if request.done is not None:
-            request.done.succeed()
+            request.done.succeed(False)
 
     def _tell_batching(self, request: Request, now_ns: int, output_tokens: int) -> None:
         tpot_s = to_s(now_ns - request.first_token_ns) / (output_tokens - 1) if output_tokens > 1 else None

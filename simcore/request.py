@@ -20,7 +20,8 @@ class Request:
     ``generated_tokens`` asks there; ``origin`` is its place in that pool.
     ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
     ``cached_tokens`` of the prompt were in memory already when it was first scheduled;
-    ``lost_token_ns`` is when a preempted request got its last token, until it gets the next.
+    ``lost_token_ns`` is when a preempted request got its last token, until it gets the next. ``content`` is None where
+    nothing is known of it. ``done`` comes when the request has ended, with False if it was turned away.
     """
 
     number: int
@@ -29,8 +30,8 @@ class Request:
     max_output_tokens: int = 0
     tenant: str = ""
     priority: int = 0
-    done: Event | None = None
     content: Content | None = None
+    done: Event | None = None
     computed_tokens: int = 0
     known_output_tokens: int = 0
     pool: DecodePool | None = None

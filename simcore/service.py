@@ -9,6 +9,7 @@ from simpy import Event
 from policies.admission import Admission
 from policies.routing import Routing
 from simcore.clock import Clock, to_s
+from simcore.content import Content
 from simcore.metrics.recorder import Recorder
 from simcore.replica import Replica
 from simcore.request import Request
@@ -19,8 +20,8 @@ TOO_LARGE = "needs more KV blocks than a replica has"
 NO_REPLICA = -1
 
 Progress = Callable[[int], None]
-_Sent = tuple[int, int, int, str, int]
-"""Prompt tokens, output tokens, limit of output tokens, tenant and priority of a request."""
+_Sent = tuple[int, int, int, str, int, Content | None]
+"""Prompt tokens, output tokens, limit of output tokens, tenant, priority and content of a request."""
 _PROGRESS_EVERY = 1024
 
 
@@ -105,7 +106,7 @@ class Router:
     def _reject(self, request: Request, reason: str) -> None:
         self._recorder.request_rejected(request, NO_REPLICA, self._clock.now_ns, reason)
         if request.done is not None:
-            request.done.succeed()
+            request.done.succeed(False)
 
 
 def open_loop(
@@ -117,8 +118,8 @@ def open_loop(
         for arrival_ns, sent in zip(batch.arrival_ns.tolist(), _sent(batch), strict=True):
             if arrival_ns > clock.now_ns:
                 yield clock.timeout(arrival_ns - clock.now_ns)
-            prompt_tokens, output_tokens, limit, tenant, priority = sent
-            router.receive(Request(number, arrival_ns, prompt_tokens, limit, tenant, priority), output_tokens)
+            prompt_tokens, output_tokens, limit, tenant, priority, content = sent
+            router.receive(Request(number, arrival_ns, prompt_tokens, limit, tenant, priority, content), output_tokens)
             number += 1
             if progress is not None and number % _PROGRESS_EVERY == 0:
                 progress(number)
@@ -136,14 +137,16 @@ def _sent(batch: RequestBatch) -> Iterator[_Sent]:
     limits = repeat(NO_OUTPUT_LIMIT) if batch.max_output_tokens is None else batch.max_output_tokens.tolist()
     tenants = repeat("") if batch.tenant is None else (batch.tenants[index] for index in batch.tenant.tolist())
     priorities = repeat(0) if batch.priority is None else batch.priority.tolist()
-    return zip(batch.prompt_tokens.tolist(), batch.output_tokens.tolist(), limits, tenants, priorities, strict=False)
+    contents = repeat(None) if batch.contents is None else batch.contents
+    lengths = batch.prompt_tokens.tolist(), batch.output_tokens.tolist()
+    return zip(*lengths, limits, tenants, priorities, contents, strict=False)
 
 
 def _client(
     clock: Clock, supply: Iterator[tuple[int, _Sent]], think_time_ns: int, router: Router, progress: Progress | None
 ) -> Generator[Event, Any, None]:
-    for number, (prompt_tokens, output_tokens, limit, tenant, priority) in supply:
-        request = Request(number, clock.now_ns, prompt_tokens, limit, tenant, priority, done=Event(clock))
+    for number, (prompt_tokens, output_tokens, limit, tenant, priority, content) in supply:
+        request = Request(number, clock.now_ns, prompt_tokens, limit, tenant, priority, content, Event(clock))
         router.receive(request, output_tokens)
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(number)

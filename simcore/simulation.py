@@ -26,7 +26,8 @@ from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
 from simcore.scheduling.scheduler import Scheduler
 from simcore.service import Progress, Router, closed_loop, open_loop
-from simcore.workload import ClosedLoop, OpenLoop, build_workload
+from simcore.session_sender import SessionSender
+from simcore.workload import ClosedLoop, Sessions, Workload, build_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Simulation:
     spec: ModelSpec
     accelerator: Accelerator
     cost: StepCost
-    workload: OpenLoop | ClosedLoop
+    workload: Workload
     total_blocks: int
     max_context_tokens: int
 
@@ -85,7 +86,11 @@ class Simulation:
             for index, section in enumerate(scenario.scheduler.admission)
         ]
         router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission)
-        if isinstance(self.workload, ClosedLoop):
+        sessions = None
+        if isinstance(self.workload, Sessions):
+            sessions = SessionSender(clock, self.workload, router, progress)
+            sessions.start()
+        elif isinstance(self.workload, ClosedLoop):
             closed_loop(clock, self.workload, router, progress)
         else:
             clock.process(open_loop(clock, self.workload, router, progress))
@@ -107,7 +112,7 @@ class Simulation:
             total_blocks=self.total_blocks,
             work=tuple(replica.work for replica in replicas),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
-            notices=tuple(getattr(self.workload, "notices", ())),
+            notices=(*getattr(self.workload, "notices", ()), *(sessions.notices if sessions is not None else ())),
             simulation_wall_s=simulated - started,
         )
         gaps = [replica.tokens.gaps.chunks() for replica in replicas]

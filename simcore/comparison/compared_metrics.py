@@ -20,7 +20,7 @@ class RunRecord:
     requests: Columns
 
     def latencies_s(self, name: str) -> Float64Array:
-        """A latency of every request, in order of arrival; NaN for those that the summary does not measure."""
+        """A latency of every request, in order of their numbers; NaN for those that the summary does not measure."""
         requests = self.requests
         if name == "normalised_latency_s":
             values = normalised_latency_s(requests["e2e_s"], requests["output_tokens"])

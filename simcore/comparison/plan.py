@@ -15,7 +15,7 @@ from simcore.comparison.fingerprint import Fingerprints
 from simcore.errors import InputError, Phrase, UnknownNameError
 from simcore.scenario import override
 from simcore.simulation import Simulation
-from simcore.workload import ClosedLoop, OpenLoop
+from simcore.workload import ClosedLoop, Sessions, Workload
 from simcore.workload.batch import RequestBatch
 
 DEFAULT_SEEDS = 5
@@ -183,5 +183,5 @@ def _seed_matters(document: Document, simulation: Simulation, base_dir: Path) ->
     )
 
 
-def _first_requests(workload: OpenLoop | ClosedLoop) -> RequestBatch:
-    return workload.requests if isinstance(workload, ClosedLoop) else next(iter(workload.batches()))
+def _first_requests(workload: Workload) -> RequestBatch:
+    return workload.requests if isinstance(workload, ClosedLoop | Sessions) else next(iter(workload.batches()))

@@ -54,7 +54,7 @@ class RunStore:
         place = self.folder / run.name
         try:
             summary = json.loads((place / RUN).read_text(encoding="utf-8"))["summary"]
-            table = parquet.read_table(place / REQUESTS)
+            table = parquet.read_table(place / REQUESTS).sort_by("request_id")  # arrivals may depend on the variant
         except (OSError, ValueError, pa.ArrowException) as error:
             raise FileError(place, "holds no readable run; delete it, and it is run again") from error
         return RunRecord(summary, {name: table[name].to_numpy() for name in KEPT_COLUMNS})

@@ -94,9 +94,9 @@ class Recorder:
         return self.tenants.setdefault(request.tenant, len(self.tenants))
 
     def requests(self) -> dict[str, NDArray[np.int64]]:
-        """Columns by ``REQUEST_FIELDS``, in order of arrival."""
+        """Columns by ``REQUEST_FIELDS``, in order of arrival, then of number."""
         rows = np.frombuffer(self._requests, dtype=np.int64).reshape(-1, len(REQUEST_FIELDS))
-        order = np.argsort(rows[:, 0], kind="stable")
+        order = np.lexsort((rows[:, 0], rows[:, REQUEST_FIELDS.index("arrival_ns")]))
         return {name: rows[order, index] for index, name in enumerate(REQUEST_FIELDS)}
 
     def steps(self) -> dict[str, NDArray[np.int64]]:

@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Int64Array = NDArray[np.int64]
+from simcore.workload.contents import Contents
+from simcore.workload.contents import Int64Array as Int64Array
 
 NO_OUTPUT_LIMIT = 2**31 - 1
 """``max_output_tokens`` of a request whose client sets no limit: as long as any output may be."""
@@ -25,7 +26,8 @@ class RequestBatch:
 
     The other columns are None where all requests have the default: ``tenant``, a position in ``tenants`` (which may
     name some that send nothing), else the tenant ""; ``priority``, 0 to LEAST_URGENT, else 0;
-    ``max_output_tokens``, the limit that the client sets, else NO_OUTPUT_LIMIT.
+    ``max_output_tokens``, the limit that the client sets, else NO_OUTPUT_LIMIT. ``contents`` is None where nothing is
+    known of what requests contain; else its prompts are as long as ``prompt_tokens``.
     """
 
     arrival_ns: Int64Array
@@ -35,6 +37,11 @@ class RequestBatch:
     tenants: tuple[str, ...] = ()
     priority: Int64Array | None = None
     max_output_tokens: Int64Array | None = None
+    contents: Contents | None = None
+
+    def __post_init__(self) -> None:
+        if self.contents is not None and not np.array_equal(self.contents.prompt_tokens, self.prompt_tokens):
+            raise ValueError("contents whose prompts are not as long as prompt_tokens")
 
     def __len__(self) -> int:
         return len(self.arrival_ns)
@@ -49,6 +56,7 @@ class RequestBatch:
             self.tenants,
             None if self.priority is None else self.priority[places],
             None if self.max_output_tokens is None else self.max_output_tokens[places],
+            None if self.contents is None else self.contents.at(places),
         )
 
     def cut_to_limits(self) -> "RequestBatch":

@@ -7,41 +7,31 @@ from pathlib import Path
 import numpy as np
 
 from simcore.errors import InputError
-from simcore.workload import arrivals as processes
-from simcore.workload import lengths, pairs
-from simcore.workload.batch import NO_OUTPUT_LIMIT, ClosedLoop, OpenLoop, RequestBatch
+from simcore.workload import laws
+from simcore.workload.batch import ClosedLoop, OpenLoop, RequestBatch
 from simcore.workload.config import (
     ClosedLoopArrivals,
-    ConstantArrivals,
-    CorrelatedLengths,
-    EmpiricalLengths,
-    FixedLength,
-    GammaArrivals,
-    Length,
-    LengthColumns,
-    LognormalLength,
-    OnOffArrivals,
-    PoissonArrivals,
-    QuantilesLength,
-    SenderSection,
+    SessionConfig,
     StreamsWorkload,
     SyntheticWorkload,
     TraceWorkload,
-    UniformLength,
     WorkloadConfig,
-    quantile_share,
 )
-from simcore.workload.in_memory import InMemoryOpenLoop, merge
+from simcore.workload.in_memory import InMemoryOpenLoop, concatenate, merge, order_of_arrival
+from simcore.workload.lengths import Fixed
+from simcore.workload.pairs import IndependentPairs, LengthPairs
+from simcore.workload.prompts import Prompts
 from simcore.workload.recorded import replay
-from simcore.workload.senders import LabelledOpenLoop, Sender, Senders
+from simcore.workload.sessions import FollowUps, Sessions, follow_ups_of_all
 from simcore.workload.streams import seed_of_part
 from simcore.workload.synthetic import SyntheticOpenLoop
-from simcore.workload.traces import Columns, read_trace
+from simcore.workload.synthetic_sessions import SyntheticSessions
+from simcore.workload.transformed import TransformedOpenLoop
 
-OpenLoopArrivals = PoissonArrivals | GammaArrivals | ConstantArrivals | OnOffArrivals
+Workload = OpenLoop | ClosedLoop | Sessions
 
 
-def build_workload(config: WorkloadConfig, seed: int, base_dir: Path) -> OpenLoop | ClosedLoop:
+def build_workload(config: WorkloadConfig, seed: int, base_dir: Path) -> Workload:
     """The requests that ``config`` describes; files are looked up from ``base_dir``, the scenario's folder.
 
     The same configuration and seed give the same requests, to the bit. A trace, and streams, also have ``notices``:
@@ -52,48 +42,62 @@ def build_workload(config: WorkloadConfig, seed: int, base_dir: Path) -> OpenLoo
         return _merged_streams(config, seed, base_dir)
     if isinstance(config, TraceWorkload):
         return _recorded(config, seed, base_dir)
+    if config.session is not None:
+        return _sessions(config, config.session, seed, base_dir)
     if isinstance(config.arrivals, ClosedLoopArrivals):
         return _closed_loop(config, config.arrivals, seed, base_dir)
-    return _open_loop(config, config.arrivals, seed, base_dir)
+    return _open_loop(config, seed, base_dir)
 
 
-def _merged_streams(config: StreamsWorkload, seed: int, base_dir: Path) -> InMemoryOpenLoop:
-    """All requests in order of arrival.
+def _merged_streams(config: StreamsWorkload, seed: int, base_dir: Path) -> InMemoryOpenLoop | Sessions:
+    """All requests in order of arrival, those of sessions when these begin.
 
     What a stream draws depends on its tenant and on how many streams above it have the same one, so streams of other
     tenants come, go and change places without changing it.
     """
     same_tenant: Counter[str] = Counter()
     parts: list[RequestBatch] = []
+    follow_ups: list[FollowUps] = []
     notices: list[str] = []
+    has_sessions = False
     for number, stream in enumerate(config.streams):
         own_seed = seed_of_part(seed, f"stream {same_tenant[stream.tenant]} of {stream.tenant}")
         same_tenant[stream.tenant] += 1
         try:
             workload = build_workload(stream, own_seed, base_dir)
-            if isinstance(workload, ClosedLoop):
+            if isinstance(workload, ClosedLoop) or (isinstance(workload, Sessions) and workload.concurrency):
                 expected = "arrivals that do not wait for answers, as a closed loop cannot be one of several streams"
                 raise InputError("workload.arrivals.name", "closed-loop", expected)
-            parts.extend(workload.batches())
+            if isinstance(workload, Sessions):
+                has_sessions = True
+                parts.append(workload.requests)
+                follow_ups.append(workload.follow_ups)
+            else:
+                parts.append(concatenate(list(workload.batches())))
+                follow_ups.append(FollowUps.none(len(parts[-1])))
         except InputError as error:
             field = f"workload.streams.{number}{error.field.removeprefix('workload')}"
             raise InputError(field, error.value, error.expected, error.nearest) from None
         notices.extend(getattr(workload, "notices", ()))
-    return InMemoryOpenLoop(merge(parts), tuple(notices))
+    if not has_sessions:
+        return InMemoryOpenLoop(merge(parts), tuple(notices))
+    in_order = follow_ups_of_all(follow_ups).in_order(order_of_arrival(parts))
+    return Sessions(merge(parts), in_order, notices=tuple(notices))
 
 
 def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenLoop:
     recorded = replay(
         base_dir / config.trace,
         config.format,
-        _columns(config.columns),
+        laws.trace_columns(config.columns),
         rate_scale=config.rate_scale,
         window_s=config.window_s,
         requests=config.requests,
         sort=config.sort,
         skip_failed=config.skip_failed,
+        block_tokens=config.block_tokens,
     )
-    senders = _senders(config)
+    senders = laws.senders(config)
     if senders is None:
         return recorded
     return replace(recorded, requests=senders.start(seed)(recorded.requests))
@@ -102,75 +106,53 @@ def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenL
 def _closed_loop(config: SyntheticWorkload, arrivals: ClosedLoopArrivals, seed: int, base_dir: Path) -> ClosedLoop:
     # The configuration is valid, so closed-loop arrivals come with a number of requests.
     count = config.requests or 0
-    prompt_tokens, output_tokens = _length_pairs(config, base_dir).start(seed)(count)
+    prompt_tokens, output_tokens = laws.length_pairs(config, base_dir).start(seed)(count)
     requests = RequestBatch(np.zeros(count, dtype=np.int64), prompt_tokens, output_tokens)
-    senders = _senders(config)
-    if senders is not None:
-        requests = senders.start(seed)(requests)
-    return ClosedLoop(arrivals.concurrency, round(arrivals.think_time_s * 1e9), requests)
+    for step in (laws.senders(config), laws.prompts_of(config)):
+        if step is not None:
+            requests = step.start(seed)(requests)
+    return ClosedLoop(arrivals.concurrency, _ns(arrivals.think_time_s), requests)
 
 
-def _open_loop(config: SyntheticWorkload, process: OpenLoopArrivals, seed: int, base_dir: Path) -> OpenLoop:
-    duration_ns = None if config.duration_s is None else round(config.duration_s * 1e9)
-    length_pairs = _length_pairs(config, base_dir)
-    workload = SyntheticOpenLoop(_arrivals(process), length_pairs, seed, config.requests, duration_ns)
+def _open_loop(config: SyntheticWorkload, seed: int, base_dir: Path) -> OpenLoop:
+    workload = _arriving(config, seed, config.requests, laws.length_pairs(config, base_dir))
+    steps = tuple(step for step in (laws.senders(config), laws.prompts_of(config)) if step is not None)
+    return TransformedOpenLoop(workload, steps, seed) if steps else workload
+
+
+def _arriving(config: SyntheticWorkload, seed: int, requests: int | None, lengths: LengthPairs) -> SyntheticOpenLoop:
+    """Requests, or the beginnings of sessions, as they arrive: so many, or until the duration is over."""
+    if isinstance(config.arrivals, ClosedLoopArrivals):
+        raise TypeError("a closed loop has no arrivals of its own")
+    duration_ns = None if config.duration_s is None else _ns(config.duration_s)
+    workload = SyntheticOpenLoop(laws.arrival_process(config.arrivals), lengths, seed, requests, duration_ns)
     if next(workload.batches(), None) is None:
         raise InputError("workload.duration_s", config.duration_s, "long enough for a request to arrive")
-    senders = _senders(config)
-    return workload if senders is None else LabelledOpenLoop(workload, senders, seed)
+    return workload
 
 
-def _senders(config: SenderSection) -> Senders | None:
-    """Who sends, or None where nothing is said of it."""
-    limit = config.max_output_tokens or NO_OUTPUT_LIMIT
-    if config.tenants is None:
-        sender = Sender(config.tenant, config.priority, limit)
-        return None if sender == Sender() else Senders((sender,), (1.0,))
-    tenants = tuple(
-        Sender(tenant.name, tenant.priority, tenant.max_output_tokens or NO_OUTPUT_LIMIT) for tenant in config.tenants
+def _sessions(config: SyntheticWorkload, session: SessionConfig, seed: int, base_dir: Path) -> Sessions:
+    made = SyntheticSessions(
+        laws.session_shape(session),
+        laws.duration(session.think_time_s),
+        laws.length_pairs(config, base_dir),
+        laws.prompts_of(config) or Prompts(()),
+        laws.senders(config),
+        seed,
     )
-    return Senders(tenants, tuple(tenant.share for tenant in config.tenants))
+    shape = None if config.requests is None else made.shapes(requests=config.requests)
+    sessions = None if shape is None else int(shape.session[-1]) + 1
+    if isinstance(config.arrivals, ClosedLoopArrivals):
+        none = np.zeros(sessions or 0, dtype=np.int64)
+        beginnings = RequestBatch(none, none + 1, none + 1)
+    else:
+        arriving = _arriving(config, seed, sessions, IndependentPairs(Fixed(1), Fixed(1)))
+        beginnings = concatenate(list(arriving.batches()))
+    requests, follow_ups = made.requests(shape or made.shapes(sessions=len(beginnings)), beginnings)
+    if isinstance(config.arrivals, ClosedLoopArrivals):
+        return Sessions(requests, follow_ups, config.arrivals.concurrency, _ns(config.arrivals.think_time_s))
+    return Sessions(requests, follow_ups)
 
 
-def _arrivals(config: OpenLoopArrivals) -> processes.ArrivalProcess:
-    match config:
-        case PoissonArrivals():
-            return processes.Poisson(config.rate_per_s)
-        case GammaArrivals():
-            return processes.Gamma(config.rate_per_s, config.cv)
-        case ConstantArrivals():
-            return processes.Constant(config.rate_per_s)
-        case OnOffArrivals():
-            return processes.OnOff(config.on_rate_per_s, config.off_rate_per_s, config.on_s, config.off_s)
-
-
-def _length_pairs(config: SyntheticWorkload, base_dir: Path) -> pairs.LengthPairs:
-    match config.lengths:
-        case EmpiricalLengths() as measured:
-            path = base_dir / measured.file
-            columns = _columns(measured.columns)
-            trace = read_trace(path, measured.format, columns, sort=True, skip_failed=measured.skip_failed)
-            return pairs.EmpiricalPairs(trace.prompt_tokens, trace.output_tokens)
-        case CorrelatedLengths() as tied:
-            prompt, output = _length(tied.prompt_tokens), _length(tied.output_tokens)
-            return pairs.CorrelatedPairs(prompt, output, tied.rank_correlation)
-    if config.prompt_tokens is None or config.output_tokens is None:
-        raise InputError("workload.lengths", None, "prompt_tokens and output_tokens, or lengths")
-    return pairs.IndependentPairs(_length(config.prompt_tokens), _length(config.output_tokens))
-
-
-def _length(config: Length) -> lengths.LengthDistribution:
-    match config:
-        case FixedLength():
-            return lengths.Fixed(config.tokens)
-        case UniformLength():
-            return lengths.Uniform(config.low, config.high)
-        case LognormalLength():
-            return lengths.Lognormal(config.median, config.sigma, config.min, config.max)
-        case QuantilesLength():
-            shares = tuple(quantile_share(key) for key in config.tokens)
-            return lengths.Quantiles(shares, tuple(config.tokens.values()))
-
-
-def _columns(config: LengthColumns | None) -> Columns | None:
-    return None if config is None else Columns(**config.model_dump())
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -1,17 +1,24 @@
 """Workloads that are held in memory: a trace that was read, several streams that were merged."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from simcore.errors import InputError
 from simcore.workload.batch import NO_OUTPUT_LIMIT, Int64Array, RequestBatch
+from simcore.workload.contents import Contents, one_after_another, unlike_any_other
 from simcore.workload.synthetic import BATCH_REQUESTS
+
+_MOST_IDENTITIES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class InMemoryOpenLoop:
-    """All requests at once (24 to 48 bytes each), so that whatever is wrong with one shows before anything runs.
+    """All requests at once, so that whatever is wrong with one shows before anything runs.
+
+    They take 24 to 48 bytes each, and contents 16 and as much for each run.
 
     ``notices`` are sentences that a user should see: what was left out of a trace or put in order.
     """
@@ -29,21 +36,65 @@ class InMemoryOpenLoop:
 def merge(parts: Sequence[RequestBatch]) -> RequestBatch:
     """The requests of all parts in order of arrival; those of one nanosecond in the order of the parts.
 
-    A column that any part has is filled with its default for the others. Tenants of one name become one tenant.
+    No content of a part is that of another: see ``told_apart``.
     """
-    arrival_ns = np.concatenate([part.arrival_ns for part in parts])
+    return concatenate(told_apart(parts)).at(order_of_arrival(parts))
+
+
+def order_of_arrival(parts: Sequence[RequestBatch]) -> NDArray[np.intp]:
+    """The order in which ``merge`` puts the requests of all parts, which before stand one after another."""
+    return np.argsort(np.concatenate([part.arrival_ns for part in parts]), kind="stable")
+
+
+def concatenate(parts: Sequence[RequestBatch]) -> RequestBatch:
+    """The requests of all parts, one after another.
+
+    A column that any part has is filled with its default for the others; contents that are not known are taken to be
+    unlike any other. Tenants of one name become one tenant.
+    """
     sizes = [len(part) for part in parts]
     tenant, tenants = _tenants(parts)
-    one_after_another = RequestBatch(
-        arrival_ns,
+    return RequestBatch(
+        np.concatenate([part.arrival_ns for part in parts]),
         np.concatenate([part.prompt_tokens for part in parts]),
         np.concatenate([part.output_tokens for part in parts]),
         tenant,
         tenants,
         _filled([part.priority for part in parts], sizes, 0),
         _filled([part.max_output_tokens for part in parts], sizes, NO_OUTPUT_LIMIT),
+        _contents(parts),
     )
-    return one_after_another.at(np.argsort(arrival_ns, kind="stable"))
+
+
+def told_apart(parts: Sequence[RequestBatch]) -> list[RequestBatch]:
+    """The parts with token identities that no two of them share.
+
+    Raises InputError where they are more than 64 bits hold, as traces with large ``hash_ids`` can come to.
+    """
+    apart, first = [], 0
+    for part in parts:
+        if part.contents is not None:
+            own = part.contents
+            part = replace(part, contents=own.shifted(first))
+            first += own.end(part.output_tokens)
+            if first > _MOST_IDENTITIES:
+                raise InputError("workload.streams", len(parts), "streams with fewer token identities together")
+        apart.append(part)
+    return apart
+
+
+def _contents(parts: Sequence[RequestBatch]) -> Contents | None:
+    known = [part.contents.end(part.output_tokens) for part in parts if part.contents is not None]
+    if not known:
+        return None
+    first, filled = max(known), []
+    for part in parts:
+        contents = part.contents
+        if contents is None:
+            contents = unlike_any_other(part.prompt_tokens, part.output_tokens, first)
+            first = contents.end(part.output_tokens)
+        filled.append(contents)
+    return one_after_another(filled)
 
 
 def _filled(columns: Sequence[Int64Array | None], sizes: Sequence[int], default: int) -> Int64Array | None:

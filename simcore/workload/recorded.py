@@ -22,17 +22,27 @@ def replay(
     requests: int | None = None,
     sort: bool = False,
     skip_failed: bool = False,
+    block_tokens: int | None = None,
 ) -> InMemoryOpenLoop:
     """The requests of the trace at ``path``, ``rate_scale`` times as fast as recorded.
 
     ``window_s`` keeps requests from its start to just before its end, in seconds since the first request and before
-    scaling; arrivals then count from the start of the window. At most ``requests`` are kept. ``sort`` and
-    ``skip_failed`` are those of ``read_trace``. Raises FileError for a trace that cannot be read or has no arrival
+    scaling; arrivals then count from the start of the window. At most ``requests`` are kept. ``sort``, ``skip_failed``
+    and ``block_tokens`` are those of ``read_trace``. Raises FileError for a trace that cannot be read or has no arrival
     times, InputError for a window without a request.
     """
     start_ns, end_ns = (round(edge * 1e9) for edge in window_s) if window_s else (0, None)
     limit = requests if start_ns == 0 else None
-    trace = read_trace(path, format, columns, sort=sort, skip_failed=skip_failed, until_ns=end_ns, limit=limit)
+    trace = read_trace(
+        path,
+        format,
+        columns,
+        sort=sort,
+        skip_failed=skip_failed,
+        until_ns=end_ns,
+        limit=limit,
+        block_tokens=block_tokens,
+    )
     if trace.arrival_ns is None:
         raise FileError(
             path, "has no arrival times, expected them, or its use as 'lengths: {name: empirical, file: ...}'"
@@ -61,6 +71,7 @@ def replay(
         trace.tenants,
         None if trace.priority is None else trace.priority[kept],
         None if trace.max_output_tokens is None else trace.max_output_tokens[kept],
+        None if trace.contents is None else trace.contents.at(kept),
     )
     cut = recorded.cut_to_limits()
     shortened = int(np.count_nonzero(cut.output_tokens < recorded.output_tokens))

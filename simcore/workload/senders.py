@@ -1,16 +1,13 @@
 """Who sends a request: its tenant, how urgent it is, and the limit that it sets on the output."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from simcore.workload.batch import NO_OUTPUT_LIMIT, OpenLoop, RequestBatch
+from simcore.workload.batch import NO_OUTPUT_LIMIT, RequestBatch
 from simcore.workload.streams import random_stream
-
-Label = Callable[[RequestBatch], RequestBatch]
-"""Given the next requests of a workload, the same with their senders; successive calls continue one sequence."""
+from simcore.workload.transformed import Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Senders:
     senders: tuple[Sender, ...]
     shares: tuple[float, ...]
 
-    def start(self, seed: int) -> Label:
+    def start(self, seed: int) -> Transform:
         """The sequence of senders that belongs to ``seed``, from its beginning."""
         random = random_stream(seed, "tenants")
         bounds = np.cumsum(self.shares)[:-1]  # the last sender takes what rounding leaves
@@ -52,18 +49,3 @@ class Senders:
             return replace(requests, **columns).cut_to_limits()
 
         return label
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledOpenLoop:
-    """The requests of a workload that does not know who sends them, with their senders; made as it is consumed."""
-
-    workload: OpenLoop
-    senders: Senders
-    seed: int
-
-    def batches(self) -> Iterator[RequestBatch]:
-        """The requests in order of arrival."""
-        label = self.senders.start(self.seed)
-        for requests in self.workload.batches():
-            yield label(requests)

@@ -8,6 +8,7 @@ from simcore.workload.config.arrivals import (
     PoissonArrivals,
 )
 from simcore.workload.config.columns import LengthColumns, TraceColumns
+from simcore.workload.config.durations import Duration, ExponentialTime, FixedTime, LognormalTime, UniformTime
 from simcore.workload.config.lengths import (
     CorrelatedLengths,
     EmpiricalLengths,
@@ -16,34 +17,50 @@ from simcore.workload.config.lengths import (
     LognormalLength,
     QuantilesLength,
     UniformLength,
+    longest,
     quantile_share,
 )
+from simcore.workload.config.prompts import ExamplesPart, PromptPart, SharedTextPart, UniqueTextPart
 from simcore.workload.config.section import LongerThanZero, Seconds
 from simcore.workload.config.senders import SenderSection, TenantShare
+from simcore.workload.config.sessions import AgentsSession, ChatSession, SessionConfig
 from simcore.workload.config.workloads import StreamsWorkload, SyntheticWorkload, TraceWorkload, WorkloadConfig
 
 __all__ = [
+    "AgentsSession",
+    "ChatSession",
     "ClosedLoopArrivals",
     "ConstantArrivals",
     "CorrelatedLengths",
+    "Duration",
     "EmpiricalLengths",
+    "ExamplesPart",
+    "ExponentialTime",
     "FixedLength",
+    "FixedTime",
     "GammaArrivals",
     "Length",
     "LengthColumns",
     "LognormalLength",
+    "LognormalTime",
     "LongerThanZero",
     "OnOffArrivals",
     "PoissonArrivals",
+    "PromptPart",
     "QuantilesLength",
     "Seconds",
     "SenderSection",
+    "SessionConfig",
+    "SharedTextPart",
     "StreamsWorkload",
     "SyntheticWorkload",
     "TenantShare",
     "TraceColumns",
     "TraceWorkload",
     "UniformLength",
+    "UniformTime",
+    "UniqueTextPart",
     "WorkloadConfig",
+    "longest",
     "quantile_share",
 ]

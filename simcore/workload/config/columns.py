@@ -17,8 +17,9 @@ class LengthColumns(Section):
 
 
 class TraceColumns(LengthColumns):
-    """The same, and the columns that say who sends a request; these are read only where they are named here."""
+    """The same, and the columns that say who sends a request and what it contains, read only where they are named."""
 
     tenant: Text | None = None
     priority: Text | None = None
     max_output_tokens: Text | None = None
+    hash_ids: Text | None = None

@@ -82,6 +82,19 @@ def quantile_share(key: str) -> float:
 Length = Annotated[FixedLength | UniformLength | LognormalLength | QuantilesLength, Field(discriminator="name")]
 
 
+def longest(length: Length) -> int:
+    """The greatest length that a distribution has."""
+    match length:
+        case FixedLength():
+            return length.tokens
+        case UniformLength():
+            return length.high
+        case LognormalLength():
+            return length.max
+        case QuantilesLength():
+            return length.tokens["max"]
+
+
 class EmpiricalLengths(Section):
     """Pairs drawn with replacement from a file; its arrival times, if any, are not used."""
 

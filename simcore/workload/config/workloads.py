@@ -9,15 +9,18 @@ from simcore.errors import nearest_name
 from simcore.workload.config.arrivals import Arrivals, ClosedLoopArrivals
 from simcore.workload.config.columns import FormatName, TraceColumns
 from simcore.workload.config.lengths import Length, LengthPair
-from simcore.workload.config.section import Count, LongerThanZero, RatePerS, Seconds, Section, Text
+from simcore.workload.config.prompts import PromptPart
+from simcore.workload.config.section import Count, LongerThanZero, RatePerS, Seconds, Section, Text, Tokens
 from simcore.workload.config.senders import SenderSection
+from simcore.workload.config.sessions import SessionConfig
 
 
 class SyntheticWorkload(SenderSection):
     """Random requests.
 
     Either ``requests`` or ``duration_s`` bounds them, and lengths come either from ``prompt_tokens`` and
-    ``output_tokens`` or, where the two belong together, from ``lengths``.
+    ``output_tokens`` or, where the two belong together, from ``lengths``. Prompts begin with ``prefix``. With
+    ``session`` it is sessions that arrive, and their requests follow each other.
     """
 
     requests: Count | None = None
@@ -26,6 +29,8 @@ class SyntheticWorkload(SenderSection):
     prompt_tokens: Length | None = None
     output_tokens: Length | None = None
     lengths: LengthPair | None = None
+    prefix: list[PromptPart] | None = None
+    session: SessionConfig | None = None
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -45,7 +50,7 @@ class TraceWorkload(SenderSection):
     ``window_s`` keeps those from its start to just before its end, counted from the trace's first request and before
     scaling; arrivals then count from the start of the window. ``rate_scale`` 2 makes them twice as fast. ``requests``
     keeps at most that many. ``sort`` allows a file that is not in order of arrival; ``skip_failed`` leaves out requests
-    without any output token.
+    without any output token. ``block_tokens`` is how many tokens each of a row's hash ids stands for.
     """
 
     trace: Text
@@ -56,6 +61,7 @@ class TraceWorkload(SenderSection):
     requests: Count | None = None
     sort: bool = False
     skip_failed: bool = False
+    block_tokens: Tokens | None = None
 
     @field_validator("window_s", mode="before")
     @classmethod

@@ -11,7 +11,8 @@ ArrivalUnit = Literal["s", "ms", "us", "ns", "timestamp"]
 class Columns:
     """Names of the columns. Unit "timestamp" is a date and time of day (ISO 8601; UTC where no offset is given).
 
-    The last three say who sends a request and are read only where they are named.
+    Those after the lengths say who sends a request, and what it contains; they are read only where they are named.
+    ``block_tokens`` is how many tokens each of a row's ``hash_ids`` stands for.
     """
 
     arrival: str = "arrival_s"
@@ -21,9 +22,11 @@ class Columns:
     tenant: str | None = None
     priority: str | None = None
     max_output_tokens: str | None = None
+    hash_ids: str | None = None
+    block_tokens: int | None = None
 
     def of_senders(self) -> dict[str, str]:
-        """Those of the last three that are named, by what they hold."""
+        """Those that say who sends a request, as far as they are named, by what they hold."""
         columns = {name: getattr(self, name) for name in ("tenant", "priority", "max_output_tokens")}
         return {name: column for name, column in columns.items() if column is not None}
 
@@ -45,8 +48,8 @@ FORMATS: dict[str, TraceFormat] = {
     ),
     "mooncake": TraceFormat(
         "jsonl",
-        Columns("timestamp", "ms", "input_length", "output_length"),
-        "github.com/kvcache-ai/Mooncake, FAST25-release/README.md",
+        Columns("timestamp", "ms", "input_length", "output_length", hash_ids="hash_ids", block_tokens=512),
+        "github.com/kvcache-ai/Mooncake, FAST25-release/README.md; files of it without hash_ids are read too",
     ),
     "burstgpt": TraceFormat(
         "csv",

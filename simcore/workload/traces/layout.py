@@ -30,15 +30,19 @@ class Layout:
     kind: FileKind
     columns: Columns
     has_arrivals: bool
+    has_hash_ids: bool = False
 
     def rows(self, path: Path) -> Rows:
         """The place of each row, and its values as written.
 
-        They are prompt length, output length, arrival if the file has it, and what ``Columns.of_senders`` names.
+        They are prompt length, output length, arrival and hash ids if the file has them, and what
+        ``Columns.of_senders`` names.
         """
         names = [self.columns.prompt_tokens, self.columns.output_tokens]
         if self.has_arrivals:
             names.append(self.columns.arrival)
+        if self.has_hash_ids and self.columns.hash_ids is not None:
+            names.append(self.columns.hash_ids)
         return _ROWS[self.kind](path, [*names, *self.columns.of_senders().values()])
 
     def error(self, path: Path, problem: str, place: int) -> FileError:
@@ -66,12 +70,14 @@ def find_layout(path: Path, format: str = "auto", columns: Columns | None = None
     needed = [columns.prompt_tokens, columns.output_tokens, *columns.of_senders().values()]
     if format == kind and columns.arrival != Columns().arrival:
         needed.append(columns.arrival)  # named by the user, so not a file of lengths alone
+    if format == kind and columns.hash_ids is not None:
+        needed.append(columns.hash_ids)
     for name in needed:
         if name not in found:
             nearest = nearest_name(name, found)
             hint = f" (did you mean {nearest!r}?)" if nearest else ""
             raise FileError(path, f"has no column {name!r} of format {format}{hint}; it has {', '.join(found)}")
-    return Layout(format, kind, columns, columns.arrival in found)
+    return Layout(format, kind, columns, columns.arrival in found, columns.hash_ids in found)
 
 
 def _kind_of(path: Path) -> FileKind:

@@ -1,15 +1,17 @@
 """Reading a trace, row by row, into columns of whole numbers."""
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from simcore.errors import FileError
 from simcore.workload.batch import Int64Array
+from simcore.workload.contents import Contents
 from simcore.workload.traces.formats import Columns
-from simcore.workload.traces.layout import find_layout
+from simcore.workload.traces.hash_ids import HashIdColumn
+from simcore.workload.traces.layout import Layout, find_layout
 from simcore.workload.traces.senders import SenderColumns
 from simcore.workload.traces.values import arrival_ns, token_count
 
@@ -22,7 +24,8 @@ class Trace:
     out because they have no output token, ``out_of_order`` rows that arrived before the one above them.
 
     The columns after these are None where they are not named; they are those of ``RequestBatch``, as recorded: an
-    output may be longer than its limit.
+    output may be longer than its limit. ``contents`` is None where the file has no hash ids; each of these is of
+    ``block_tokens``.
     """
 
     format: str
@@ -35,6 +38,8 @@ class Trace:
     tenants: tuple[str, ...] = ()
     priority: Int64Array | None = None
     max_output_tokens: Int64Array | None = None
+    contents: Contents | None = None
+    block_tokens: int | None = None
 
     def __len__(self) -> int:
         return len(self.prompt_tokens)
@@ -49,21 +54,24 @@ def read_trace(
     skip_failed: bool = False,
     until_ns: int | None = None,
     limit: int | None = None,
+    block_tokens: int | None = None,
 ) -> Trace:
     """Read requests from ``path`` (also gzip-compressed CSV and JSONL).
 
     ``format`` is a name in FORMATS, or "auto": told from the file's ending and its column names. Unless
     ``sort`` is set, reading ends at the first request that arrives ``until_ns`` after the first one, or with ``limit``
-    requests.
+    requests. ``block_tokens`` is how many tokens a hash id stands for, where the format does not say so, or says
+    otherwise.
 
     Raises FileError, naming the line, for the first row that cannot be read. Such is a row that arrives before the one
     above it, unless ``sort`` is set, which puts requests in order of arrival (in that of the file where equal), and a
-    row without output tokens, as failed requests have, unless ``skip_failed`` is set. A file without a usable row is
-    an error.
+    row without output tokens, as failed requests have, unless ``skip_failed`` is set, and one whose hash ids are not as
+    many as its prompt has blocks. A file without a usable row is an error.
     """
-    layout = find_layout(path, format, columns)
+    layout = _with_block_tokens(find_layout(path, format, columns), block_tokens, path)
     arrivals, prompts, outputs = array("q"), array("q"), array("q")
     senders = SenderColumns(layout.columns.of_senders())
+    hash_ids = HashIdColumn(layout.columns.hash_ids or "", layout.columns.block_tokens) if layout.has_hash_ids else None
     failed = out_of_order = 0
     names, unit = layout.columns, layout.columns.arrival_unit
     for place, (prompt_value, output_value, *others) in layout.rows(path):
@@ -71,6 +79,7 @@ def read_trace(
             prompt = token_count(names.prompt_tokens, prompt_value)
             output = token_count(names.output_tokens, output_value, least=0)
             arrival = arrival_ns(names.arrival, others.pop(0), unit) if layout.has_arrivals else 0
+            ids = hash_ids.parse(others.pop(0), prompt) if hash_ids is not None else []
             sender = senders.parse(others)
         except ValueError as error:
             raise layout.error(path, str(error), place) from error
@@ -91,6 +100,8 @@ def read_trace(
         prompts.append(prompt)
         outputs.append(output)
         senders.append(sender)
+        if hash_ids is not None:
+            hash_ids.append(ids)
         if len(arrivals) == limit and not sort:
             break
     if not arrivals:
@@ -105,4 +116,14 @@ def read_trace(
         failed,
         out_of_order,
         **senders.arrays(order),
+        contents=None if hash_ids is None else hash_ids.contents(prompt_tokens, output_tokens, order),
+        block_tokens=layout.columns.block_tokens if layout.has_hash_ids else None,
     )
+
+
+def _with_block_tokens(layout: Layout, block_tokens: int | None, path: Path) -> Layout:
+    if block_tokens is None:
+        return layout
+    if not layout.has_hash_ids:
+        raise FileError(path, "has no hash ids, expected them where 'block_tokens' is stated")
+    return replace(layout, columns=replace(layout.columns, block_tokens=block_tokens))

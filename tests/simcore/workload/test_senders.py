@@ -15,8 +15,9 @@ from simcore.workload.arrivals import Poisson
 from simcore.workload.in_memory import merge
 from simcore.workload.lengths import MAX_TOKENS, Uniform
 from simcore.workload.pairs import IndependentPairs
-from simcore.workload.senders import LabelledOpenLoop, Sender, Senders
+from simcore.workload.senders import Sender, Senders
 from simcore.workload.synthetic import SyntheticOpenLoop
+from simcore.workload.transformed import TransformedOpenLoop
 
 SYNTHETIC = {
     "requests": 4000,
@@ -120,7 +121,7 @@ def test_senders_do_not_depend_on_batches(drawn, seed, count, batch_requests):
 
     def made(size):
         workload = SyntheticOpenLoop(Poisson(9.0), pairs, seed, count, batch_requests=size)
-        return requests(LabelledOpenLoop(workload, senders, seed))
+        return requests(TransformedOpenLoop(workload, (senders,), seed))
 
     at_once, in_parts = made(count), made(batch_requests)
     assert np.array_equal(at_once.tenant, in_parts.tenant)
