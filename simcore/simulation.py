@@ -27,7 +27,7 @@ from simcore.scenario.policy_choice import build_policy
 from simcore.scheduling.scheduler import Scheduler
 from simcore.service import Progress, Router, closed_loop, open_loop
 from simcore.session_sender import SessionSender
-from simcore.workload import ClosedLoop, Sessions, Workload, build_workload
+from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, has_contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,13 @@ class Simulation:
         return Result(scenario.document(), summary, requests, steps)
 
     def _scheduler(self, clock: Clock) -> Scheduler:
+        shares = has_contents(self.workload)
         section = self.scenario.scheduler
         return Scheduler(
             build_policy("ordering", section.ordering, "scheduler.ordering"),
             build_policy("batching", section.batching, "scheduler.batching"),
             build_policy("preemption", section.preemption.victim, "scheduler.preemption.victim"),
-            build_memory(self.scenario, self.spec, self.total_blocks, False, lambda: to_s(clock.now_ns)),
+            build_memory(self.scenario, self.spec, self.total_blocks, shares, lambda: to_s(clock.now_ns)),
             self.cost.window_tokens,
             section.reserve_whole_prompt,
             section.preemption.mode,

@@ -156,3 +156,9 @@ def _sessions(config: SyntheticWorkload, session: SessionConfig, seed: int, base
 
 def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
+
+
+def has_contents(workload: Workload) -> bool:
+    """Whether a workload says what its requests contain, so that some may have tokens in common."""
+    requests = workload.requests if isinstance(workload, ClosedLoop | Sessions) else next(workload.batches())
+    return requests.contents is not None
