@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from dashboard.trace_plot import write_trace_plot
+from servetwin.trace_cache_command import cache_command
 from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
 from simcore.workload.fetch import fetch, known_trace, known_traces
 from simcore.workload.traces import Columns, read_trace
@@ -26,6 +27,9 @@ class Unit(StrEnum):
     US = "us"
     NS = "ns"
     TIMESTAMP = "timestamp"
+
+
+trace_app.command("cache")(cache_command)
 
 
 @trace_app.command("describe")

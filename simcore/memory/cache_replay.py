@@ -6,10 +6,12 @@ from math import inf
 
 from policies.eviction import Eviction
 from policies.eviction.lru import LeastRecentlyUsed
+from simcore.content import BlockKeys, Run
 from simcore.memory.block_pool import BlockPool
 from simcore.memory.building import describe_blocks
 from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
 from simcore.models import ModelSpec, kv_bytes_per_token
+from simcore.workload.contents import Contents
 
 NEVER = inf
 
@@ -20,6 +22,22 @@ class CachedPrompt:
 
     keys: Sequence[int]
     tokens: int
+
+
+def prompts_of(contents: Contents, block_tokens: int) -> list[CachedPrompt]:
+    """The prompts of a trace whose contents are told block by block.
+
+    The last block of a prompt, partly filled or not, counts as the block that its id names.
+    """
+    prompts = []
+    for content in contents:
+        *others, last = content.prompt
+        tokens = last.tokens + sum(run.tokens for run in others)
+        blocks = -(-tokens // block_tokens)
+        filled = Run(last.first, last.tokens + blocks * block_tokens - tokens)
+        keys = BlockKeys([*others, filled], block_tokens)
+        prompts.append(CachedPrompt(list(keys.between(0, blocks)), tokens))
+    return prompts
 
 
 @dataclass(frozen=True, slots=True)
