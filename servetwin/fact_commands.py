@@ -7,7 +7,8 @@ import typer
 
 from servetwin.console import console, plain_table
 from simcore.hardware import accelerator_names, load_accelerator
-from simcore.models import count_parameters, kv_bytes_per_token, load_model, preset_names, weight_bytes
+from simcore.memory.kv_bytes import kv_bytes_per_token
+from simcore.models import count_parameters, load_model, preset_names, weight_bytes
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 

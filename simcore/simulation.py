@@ -14,7 +14,8 @@ from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.building import build_memory
-from simcore.memory.capacity import MemoryDemand, tensor_parallel_reach
+from simcore.memory.capacity import tensor_parallel_reach
+from simcore.memory.plan import MemoryPlan, kv_format, weight_dtype
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
 from simcore.metrics.tables import request_table, step_table
@@ -32,18 +33,20 @@ from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, has
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A checked scenario with everything loaded that it names, ready to run.
-
-    ``total_blocks`` are the KV blocks that the requests of one replica can hold.
-    """
+    """A checked scenario with everything loaded that it names, ready to run."""
 
     scenario: Scenario
     spec: ModelSpec
     accelerator: Accelerator
     cost: StepCost
     workload: Workload
-    total_blocks: int
+    memory: MemoryPlan
     max_context_tokens: int
+
+    @property
+    def total_blocks(self) -> int:
+        """KV blocks that the requests of one replica can hold."""
+        return self.memory.request_blocks
 
     @classmethod
     def prepare(cls, document: Mapping[str, Any], base_dir: Path) -> "Simulation":
@@ -55,14 +58,14 @@ class Simulation:
         spec = load_model(scenario.model)
         accelerator = load_accelerator(scenario.cluster.accelerator)
         _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
-        total_blocks = _total_blocks(scenario, spec, accelerator)
+        memory = MemoryPlan.of(scenario, spec, accelerator)
         return cls(
             scenario,
             spec,
             accelerator,
             _step_cost(scenario, spec, accelerator),
             build_workload(scenario.workload, scenario.seed, base_dir),
-            total_blocks,
+            memory,
             _max_context_tokens(scenario, spec),
         )
 
@@ -104,6 +107,9 @@ class Simulation:
         for replica in replicas:
             replica.close(clock.now_ns)
         simulated = perf_counter()
+        requests, steps = request_table(recorder), step_table(recorder)
+        finished = requests["state"] == "finished"
+        lengths = (requests["prompt_tokens"] + requests["output_tokens"])[finished]
         facts = RunFacts(
             scenario=scenario,
             spec=self.spec,
@@ -112,11 +118,14 @@ class Simulation:
             total_blocks=self.total_blocks,
             work=tuple(replica.work for replica in replicas),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
-            notices=(*getattr(self.workload, "notices", ()), *(sessions.notices if sessions is not None else ())),
+            notices=(
+                *getattr(self.workload, "notices", ()),
+                *(sessions.notices if sessions is not None else ()),
+                *self.memory.notices(lengths),
+            ),
             simulation_wall_s=simulated - started,
         )
         gaps = [replica.tokens.gaps.chunks() for replica in replicas]
-        requests, steps = request_table(recorder), step_table(recorder)
         summary = summarise(facts, requests, steps, gaps, started)
         return Result(scenario.document(), summary, requests, steps)
 
@@ -146,31 +155,6 @@ def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator
         raise InputError(field, ranks, f"a divisor of the {heads} query heads of {spec.name}")
 
 
-def _weight_dtype(scenario: Scenario, spec: ModelSpec) -> str:
-    return spec.dtype if scenario.precision.weights == "auto" else scenario.precision.weights
-
-
-def _total_blocks(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> int:
-    memory, batching = scenario.memory, scenario.scheduler.batching
-    demand = MemoryDemand(
-        spec,
-        _weight_dtype(scenario, spec),
-        scenario.precision.kv_cache,
-        memory.block_size_tokens,
-        batching.get("max_batched_tokens", spec.max_context_tokens),
-        batching.get("max_running_requests", 1),
-        memory.gpu_memory_utilization,
-    )
-    blocks, ranks = memory.num_gpu_blocks, scenario.cluster.tensor_parallel
-    if blocks is None:
-        return demand.require_fit(accelerator, ranks, memory.null_blocks + 1).blocks - memory.null_blocks
-    if blocks <= memory.null_blocks:
-        expected = f"more than the {memory.null_blocks} that the engine keeps aside"
-        raise InputError("memory.num_gpu_blocks", blocks, expected)
-    demand.require_room_for(blocks, accelerator, ranks)
-    return blocks - memory.null_blocks
-
-
 def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
     limit = scenario.max_context_tokens
     if limit is None:
@@ -182,13 +166,13 @@ def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
 
 
 def _step_cost(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> StepCost:
-    weight_dtype = _weight_dtype(scenario, spec)
+    dtype = weight_dtype(scenario, spec)
     efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
     return StepCost(
         spec,
-        Roofline.of(accelerator, efficiency, weight_dtype),
+        Roofline.of(accelerator, efficiency, dtype),
         HostOverhead(**scenario.host.model_dump()),
-        weight_dtype,
-        scenario.precision.kv_cache,
+        dtype,
+        kv_format(scenario),
         scenario.cluster.tensor_parallel,
     )

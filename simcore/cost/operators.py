@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.models import (
-    KV_ELEMENT_BYTES,
     Attention,
     DenseFeedForward,
     LatentAttention,
     LayerGroup,
     MixtureOfExperts,
     ModelSpec,
+    heads_per_rank,
 )
 from simcore.models.weight_formats import WEIGHT_FORMATS, WeightFormat, weight_format
 
@@ -83,22 +84,20 @@ def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
     yield _OperatorBuilder(1, SIXTEEN_BITS, ranks).matmul("head", width, spec.vocabulary_size, split="columns")
 
 
-def attention_work(spec: ModelSpec, kv_dtype: str, ranks: int) -> tuple[AttentionWork, ...]:
-    """The attention of the whole model on one rank, layers alike put together."""
-    counts: dict[Attention | LatentAttention, int] = {}
-    for group in spec.layer_groups:
-        counts[group.attention] = counts.get(group.attention, 0) + group.count
-    return tuple(_attention_work(attention, count, kv_dtype, ranks) for attention, count in counts.items())
+def attention_work(spec: ModelSpec, kv_format: KvFormat, ranks: int) -> tuple[AttentionWork, ...]:
+    """The attention of the whole model on one rank, layers alike put together.
+
+    A layer that shares another's cache reads it all the same.
+    """
+    counts = attention_counts(spec)
+    return tuple(_attention_work(attention, count, kv_format, ranks) for attention, count in counts.items())
 
 
-def heads_per_rank(heads: int, ranks: int) -> int:
-    """Attention heads on the fullest rank; fewer heads than ranks are replicated."""
-    return -(-heads // ranks)
-
-
-def _attention_work(attention: Attention | LatentAttention, count: int, kv_dtype: str, ranks: int) -> AttentionWork:
+def _attention_work(
+    attention: Attention | LatentAttention, count: int, kv_format: KvFormat, ranks: int
+) -> AttentionWork:
     heads = heads_per_rank(attention.query_heads, ranks)
-    element_bytes = KV_ELEMENT_BYTES[kv_dtype]
+    kv_bytes_per_token = kv_format.layer_bytes_per_token(attention, ranks)
     if isinstance(attention, LatentAttention):
         # Prefill expands the latent to full keys and values; decode works on the latent itself (weight absorption).
         latent = attention.kv_lora_rank + attention.rope_head_dim
@@ -108,17 +107,16 @@ def _attention_work(attention: Attention | LatentAttention, count: int, kv_dtype
             attention.window_tokens,
             flops_per_pair=2.0 * heads * (key_dim + attention.value_head_dim),
             decode_flops_per_pair=2.0 * heads * (latent + attention.kv_lora_rank),
-            kv_bytes_per_token=latent * element_bytes,
+            kv_bytes_per_token=kv_bytes_per_token,
             query_bytes_per_token=heads * (latent + attention.kv_lora_rank) * ACTIVATION_BYTES,
         )
-    kv_heads = heads_per_rank(attention.kv_heads, ranks)
     dims = attention.head_dim + attention.value_head_dim
     return AttentionWork(
         count,
         attention.window_tokens,
         flops_per_pair=2.0 * heads * dims,
         decode_flops_per_pair=2.0 * heads * dims,
-        kv_bytes_per_token=kv_heads * dims * element_bytes,
+        kv_bytes_per_token=kv_bytes_per_token,
         query_bytes_per_token=heads * dims * ACTIVATION_BYTES,
     )
 

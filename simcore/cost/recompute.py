@@ -2,6 +2,7 @@
 
 from simcore.cost.operators import attention_work, layer_operators
 from simcore.cost.roofline import attended_pairs
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import ModelSpec
 
 
@@ -10,7 +11,7 @@ class RecomputeCost:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._flops_per_token = sum(op.count * op.flops_per_token for op in layer_operators(spec, "bf16", ranks=1))
-        self._attention = attention_work(spec, "bf16", ranks=1)
+        self._attention = attention_work(spec, KvFormat(), ranks=1)
 
     def flops(self, tokens_before: int, tokens: int) -> float:
         """Of ``tokens`` tokens that attend to themselves and to the ``tokens_before``."""

@@ -16,6 +16,7 @@ from simcore.cost.operators import (
     layer_operators,
 )
 from simcore.cost.roofline import Roofline, attended_pairs, read_context
+from simcore.memory.kv_bytes import KvFormat
 from simcore.metrics.token_gaps import StepDurations
 from simcore.models import ModelSpec
 from simcore.scheduling.decode_pool import DecodePool
@@ -59,7 +60,7 @@ class StepCost:
         roofline: Roofline,
         host: HostOverhead,
         weight_dtype: str,
-        kv_dtype: str,
+        kv_format: KvFormat,
         ranks: int,
     ) -> None:
         self._roofline = roofline
@@ -67,7 +68,7 @@ class StepCost:
         self._ranks = ranks
         self.layers = tuple(layer_operators(spec, weight_dtype, ranks))
         self.head = tuple(head_operators(spec, ranks))
-        self.attention = attention_work(spec, kv_dtype, ranks)
+        self.attention = attention_work(spec, kv_format, ranks)
         self._all_reduces = 2 * spec.layers
         self._hidden_bytes = spec.hidden_size * ACTIVATION_BYTES
         windows = sorted({work.window_tokens for work in self.attention if work.window_tokens is not None})

@@ -10,8 +10,10 @@ from simcore.memory.block_counter import KVBlockCounter
 from simcore.memory.block_manager import KVBlockManager, Namespace
 from simcore.memory.block_pool import Expiry
 from simcore.memory.free_order import CachedBlock, RankedOrder
+from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.memory.partitions import KVPartitions, divide_blocks
-from simcore.models import ModelSpec, kv_bytes_per_token
+from simcore.memory.plan import kv_format
+from simcore.models import ModelSpec
 from simcore.request import Request
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
@@ -32,7 +34,7 @@ def build_memory(
     def manager(blocks: int) -> KVBlockManager:
         order = None
         if not eviction.by_release:
-            bytes_per_token = kv_bytes_per_token(spec, scenario.precision.kv_cache)
+            bytes_per_token = kv_bytes_per_token(spec, kv_format(scenario))
             ranking: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
             order = RankedOrder(ranking, describe_blocks(spec, section.block_size_tokens, bytes_per_token))
         expiry = None if cache.expires_after_s is None else Expiry(cache.expires_after_s, now_s)

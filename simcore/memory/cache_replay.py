@@ -10,7 +10,8 @@ from simcore.content import BlockKeys, Run
 from simcore.memory.block_pool import BlockPool
 from simcore.memory.building import describe_blocks
 from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
-from simcore.models import ModelSpec, kv_bytes_per_token
+from simcore.memory.kv_bytes import kv_bytes_per_token
+from simcore.models import ModelSpec
 from simcore.workload.contents import Contents
 
 NEVER = inf
@@ -115,4 +116,4 @@ def _order(prompts: Sequence[CachedPrompt], block_tokens: int, eviction: Evictio
         return ClairvoyantOrder(prompts, LeastRecentlyUsed(), spec, block_tokens)
     if eviction.by_release:
         return ReleaseOrder()
-    return RankedOrder(eviction, describe_blocks(spec, block_tokens, kv_bytes_per_token(spec, "bf16")))
+    return RankedOrder(eviction, describe_blocks(spec, block_tokens, kv_bytes_per_token(spec)))

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 
-from simcore.cost.operators import ACTIVATION_BYTES, heads_per_rank
+from simcore.cost.operators import ACTIVATION_BYTES
 from simcore.errors import CapacityError
 from simcore.hardware import Accelerator, accelerator_names, load_accelerator
+from simcore.memory.kv_bytes import KvFormat
+from simcore.memory.kv_groups import KvCacheLayout, kv_cache_layout, pipeline_stages
 from simcore.models import (
-    KV_ELEMENT_BYTES,
     Attention,
     DenseFeedForward,
     LatentAttention,
     MixtureOfExperts,
     ModelSpec,
-    weight_bytes,
+    heads_per_rank,
+    rank_weight_bytes,
 )
 
 RUNTIME_OVERHEAD_BYTES = round(0.6 * 2**30)
@@ -35,20 +37,35 @@ def tensor_parallel_reach(accelerator: Accelerator) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """The memory of one accelerator, in bytes, and the KV blocks that fit into what is left."""
+    """The memory of one accelerator of a pipeline stage, in bytes, and the KV blocks that fit into what is left.
 
+    ``runtime_bytes`` are those of the process (see RUNTIME_OVERHEAD_BYTES), ``collective_bytes`` the buffers that ranks
+    talk through; ``block_bytes`` is this accelerator's part of a block, 0 if none of its layers has a cache.
+    """
+
+    stage: int
     device_bytes: int
     utilization: float
     weight_bytes: int
     activation_bytes: int
-    overhead_bytes: int
+    runtime_bytes: int
+    collective_bytes: int
     block_bytes: int
+
+    @property
+    def usable_bytes(self) -> int:
+        """What the engine may take of the device."""
+        return int(self.device_bytes * self.utilization)
+
+    @property
+    def overhead_bytes(self) -> int:
+        """Beside weights, activations and KV: the process and the ranks' buffers."""
+        return self.runtime_bytes + self.collective_bytes
 
     @property
     def kv_bytes(self) -> int:
         """What is left for KV blocks; negative if the model does not fit."""
-        usable = int(self.device_bytes * self.utilization)
-        return usable - self.weight_bytes - self.activation_bytes - self.overhead_bytes
+        return self.usable_bytes - self.weight_bytes - self.activation_bytes - self.overhead_bytes
 
     @property
     def blocks(self) -> int:
@@ -58,26 +75,49 @@ class MemoryBudget:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDemand:
-    """What a model asks of each accelerator, whichever it is."""
+    """What a model asks of each accelerator, whichever it is.
+
+    With ``hybrid``, layers that slide have block tables of their own (see ``simcore.memory.kv_groups``); without, a
+    block holds its tokens for all layers. Of ``sharing_layers`` layers alike in succession one has a KV cache.
+    """
 
     spec: ModelSpec
     weight_dtype: str
-    kv_dtype: str
+    kv_format: KvFormat
     block_size_tokens: int
     max_batched_tokens: int
     max_running_requests: int
     utilization: float
+    sharing_layers: int = 1
+    hybrid: bool = False
 
-    def budget(self, accelerator: Accelerator, ranks: int) -> MemoryBudget:
-        """The budget of one of ``ranks`` tensor-parallel accelerators."""
-        return MemoryBudget(
-            accelerator.memory_bytes,
-            self.utilization,
-            -(-weight_bytes(self.spec, self.weight_dtype) // ranks),
-            self._activation_bytes(ranks),
-            RUNTIME_OVERHEAD_BYTES + (COLLECTIVE_BUFFER_BYTES if ranks > 1 else 0),
-            self.block_size_tokens * self._kv_bytes_per_token(ranks),
+    def layout(self, ranks: int, stages: int = 1) -> KvCacheLayout:
+        """The KV cache groups, and the bytes of a block on a rank of each pipeline stage."""
+        return kv_cache_layout(
+            self.spec, self.kv_format, self.block_size_tokens, ranks, stages, self.sharing_layers, self.hybrid
         )
+
+    def budgets(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> tuple[MemoryBudget, ...]:
+        """The budget of one of the ``ranks`` tensor-parallel accelerators of each of ``stages`` pipeline stages."""
+        layout = self.layout(ranks, stages)
+        return tuple(
+            MemoryBudget(
+                stage,
+                accelerator.memory_bytes,
+                self.utilization,
+                rank_weight_bytes(self.spec, self.weight_dtype, ranks, layers),
+                self._activation_bytes(ranks, layers),
+                RUNTIME_OVERHEAD_BYTES,
+                COLLECTIVE_BUFFER_BYTES if ranks * stages > 1 else 0,
+                layout.block_bytes[stage],
+            )
+            for stage, layers in enumerate(pipeline_stages(self.spec.layers, stages))
+        )
+
+    def budget(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> MemoryBudget:
+        """The budget that decides: every block takes its part on all stages, so the one with the fewest."""
+        with_caches = (budget for budget in self.budgets(accelerator, ranks, stages) if budget.block_bytes)
+        return min(with_caches, key=lambda budget: budget.blocks)
 
     def require_room_for(self, blocks: int, accelerator: Accelerator, ranks: int) -> None:
         """Raise ``CapacityError`` if weights and so many KV blocks are more than all memory of an accelerator."""
@@ -133,23 +173,14 @@ class MemoryDemand:
             ranks *= 2
         return None
 
-    def _kv_bytes_per_token(self, ranks: int) -> int:
-        elements = 0
-        for group in self.spec.layer_groups:
-            attention = group.attention
-            if isinstance(attention, LatentAttention):
-                elements += group.count * attention.kv_elements_per_token
-            else:
-                heads = heads_per_rank(attention.kv_heads, ranks)
-                elements += group.count * heads * (attention.head_dim + attention.value_head_dim)
-        return elements * KV_ELEMENT_BYTES[self.kv_dtype]
-
-    def _activation_bytes(self, ranks: int) -> int:
-        """The largest live set of a full step: hidden states and residual, the widest block, the logits."""
+    def _activation_bytes(self, ranks: int, layers: range) -> int:
+        """The largest live set of a full step: hidden states and residual, the widest block, the logits at the end."""
         hidden = self.spec.hidden_size
-        widest = max(_block_width(group.feed_forward, group.attention, ranks) for group in self.spec.layer_groups)
+        groups = self.spec.of_layers(layers)
+        widest = max(_block_width(group.feed_forward, group.attention, ranks) for group in groups)
         layer = self.max_batched_tokens * (2 * hidden + widest) * ACTIVATION_BYTES
-        logits = self.max_running_requests * self.spec.vocabulary_size * LOGIT_COPY_BYTES
+        last = layers.stop == self.spec.layers
+        logits = self.max_running_requests * self.spec.vocabulary_size * LOGIT_COPY_BYTES if last else 0
         return round(layer + logits)
 
 

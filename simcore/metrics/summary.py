@@ -12,13 +12,15 @@ import numpy as np
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
+from simcore.memory.kv_bytes import kv_bytes_per_token
+from simcore.memory.plan import kv_format
 from simcore.metrics.confidence import LEVEL, SECTIONS, interval
 from simcore.metrics.definitions import normalised_latency_s, prefix_hit_rate
 from simcore.metrics.fairness import fairness
 from simcore.metrics.objectives import kept_all, missed_any, objectives
 from simcore.metrics.statistics import of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
-from simcore.models import ModelSpec, kv_bytes_per_token
+from simcore.models import ModelSpec
 from simcore.result import Columns
 from simcore.scenario import Scenario
 
@@ -191,7 +193,9 @@ def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dic
         "block_size_tokens": block_size,
         "blocks_per_replica": facts.total_blocks,
         "capacity_tokens_per_replica": facts.total_blocks * block_size,
-        "bytes_per_token": kv_bytes_per_token(facts.spec, scenario.precision.kv_cache),
+        "bytes_per_token": kv_bytes_per_token(
+            facts.spec, kv_format(scenario), sharing_layers=scenario.memory.kv_sharing_layers
+        ),
         "peak_used_blocks": facts.peak_used_blocks,
         "mean_used_share": held / (all_blocks * end_s) if end_s else None,
         "prefix_hit_rate": _hit_rate(requests, scenario) if scenario.memory.prefix_caching else None,

@@ -1,8 +1,8 @@
 """Model facts: a transformer's shape from a name or a Hugging Face ``config.json``, and the sizes that follow from it.
 
 >>> spec = load_model("llama-3.1-8b")
->>> count_parameters(spec).total, kv_bytes_per_token(spec)
-(8030261248, 131072)
+>>> count_parameters(spec).total, weight_bytes(spec)
+(8030261248, 16060522496)
 """
 
 from os import sep
@@ -18,18 +18,17 @@ from simcore.models.spec import (
     LayerGroup,
     MixtureOfExperts,
     ModelSpec,
+    heads_per_rank,
 )
 from simcore.models.weights import (
-    KV_ELEMENT_BYTES,
     ParameterCount,
     count_parameters,
     input_embedding_parameters,
-    kv_bytes_per_token,
+    rank_weight_bytes,
     weight_bytes,
 )
 
 __all__ = [
-    "KV_ELEMENT_BYTES",
     "Attention",
     "DenseFeedForward",
     "LatentAttention",
@@ -40,11 +39,12 @@ __all__ = [
     "Preset",
     "Published",
     "count_parameters",
+    "heads_per_rank",
     "input_embedding_parameters",
-    "kv_bytes_per_token",
     "load_model",
     "load_preset",
     "preset_names",
+    "rank_weight_bytes",
     "read_config",
     "weight_bytes",
 ]

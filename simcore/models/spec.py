@@ -1,6 +1,7 @@
 """What a cost model and a memory planner need to know of a transformer, and nothing more."""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ class ModelSpec:
     ``learned_positions`` is the row count of a learned position table (0 with rotary embeddings).
     ``embedding_size`` is the width of the token embedding and head where it differs from the hidden size (opt-350m
     alone): one projection leads in, another out. Vision towers and multi-token-prediction modules are no part of it.
+    ``layer_order`` is the position in ``layer_groups`` of each layer's group, from the first layer to the last; where
+    it is empty the groups follow each other as they stand.
     """
 
     name: str
@@ -109,13 +112,27 @@ class ModelSpec:
     learned_positions: int = 0
     final_norm: bool = True
     embedding_size: int | None = None
+    layer_order: tuple[int, ...] = ()
 
     @property
     def layers(self) -> int:
         """Number of transformer layers."""
         return sum(group.count for group in self.layer_groups)
 
+    def of_layers(self, layers: range) -> tuple[LayerGroup, ...]:
+        """The layer groups of a part of the model: those layers, counted from 0, that a pipeline stage holds."""
+        if len(layers) == self.layers:
+            return self.layer_groups
+        order = self.layer_order or [place for place, group in enumerate(self.layer_groups) for _ in range(group.count)]
+        counts = Counter(order[layers.start : layers.stop])
+        return tuple(replace(self.layer_groups[place], count=count) for place, count in sorted(counts.items()))
+
     @property
     def kv_elements_per_token(self) -> int:
         """Numbers that one token leaves in the KV cache, all layers together (windows not yet released)."""
         return sum(group.count * group.attention.kv_elements_per_token for group in self.layer_groups)
+
+
+def heads_per_rank(heads: int, ranks: int) -> int:
+    """Attention heads on the fullest of ``ranks`` tensor-parallel ranks; fewer heads than ranks are replicated."""
+    return -(-heads // ranks)

@@ -1,11 +1,11 @@
-"""Every weight tensor of a model, and what follows from their sizes: parameters, bytes of weights, bytes of KV."""
+"""Every weight tensor of a model, and what follows from their sizes: parameters, bytes, and a rank's share of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
-from simcore.errors import InputError, UnknownNameError
+from simcore.errors import InputError
 from simcore.models.spec import (
     Attention,
     DenseFeedForward,
@@ -14,8 +14,6 @@ from simcore.models.spec import (
     ModelSpec,
 )
 from simcore.models.weight_formats import WeightFormat, weight_format
-
-KV_ELEMENT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
 
 
 class Role(Enum):
@@ -31,13 +29,18 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """``copies`` tensors of ``rows`` x ``columns`` (output x input), of which one token uses ``active``."""
+    """``copies`` tensors of ``rows`` x ``columns`` (output x input), of which one token uses ``active``.
+
+    ``shards`` is into how many parts tensor parallelism can split one: 1 where every rank holds it whole, None where
+    there is no such limit.
+    """
 
     role: Role
     rows: int
     columns: int
     copies: int
     active: int
+    shards: int | None = None
 
     @property
     def elements(self) -> int:
@@ -46,7 +49,7 @@ class Weight:
 
     def times(self, layers: int) -> "Weight":
         """The same tensor in each of ``layers`` layers."""
-        return Weight(self.role, self.rows, self.columns, self.copies * layers, self.active * layers)
+        return replace(self, copies=self.copies * layers, active=self.active * layers)
 
 
 class ParameterCount(NamedTuple):
@@ -56,21 +59,28 @@ class ParameterCount(NamedTuple):
     active: int
 
 
-def weights(spec: ModelSpec) -> Iterator[Weight]:
-    """The tensors of the model's checkpoint; fused and separate projections hold the same numbers."""
+def weights(spec: ModelSpec, layers: range | None = None) -> Iterator[Weight]:
+    """The tensors of the model's checkpoint; fused and separate projections hold the same numbers.
+
+    Of a pipeline stage, those of its ``layers`` (counted from 0), with the input tables on the first stage and the
+    head on the last; a head tied to the embedding is on both.
+    """
+    layers = range(spec.layers) if layers is None else layers
+    first, last = layers.start == 0, layers.stop == spec.layers
     width = spec.embedding_size or spec.hidden_size
-    embedding_role = Role.HEAD if spec.tied_embeddings else Role.INPUT_EMBEDDING
-    yield _matrix(spec.vocabulary_size, width, embedding_role)
-    if not spec.tied_embeddings:
+    if first and not spec.tied_embeddings:
+        yield _matrix(spec.vocabulary_size, width, Role.INPUT_EMBEDDING)
+    if last or (first and spec.tied_embeddings):
         yield _matrix(spec.vocabulary_size, width, Role.HEAD)
-    if spec.embedding_size is not None:
-        yield _matrix(spec.hidden_size, width)
-        yield _matrix(width, spec.hidden_size)
-    if spec.learned_positions:
-        yield _matrix(spec.learned_positions, spec.hidden_size, Role.INPUT_EMBEDDING)
-    norms = spec.layers * spec.norms_per_layer + spec.final_norm
+    if spec.embedding_size is not None and first:
+        yield _matrix(spec.hidden_size, width, shards=1)
+    if spec.embedding_size is not None and last:
+        yield _matrix(width, spec.hidden_size, shards=1)
+    if spec.learned_positions and first:
+        yield _matrix(spec.learned_positions, spec.hidden_size, Role.INPUT_EMBEDDING, shards=1)
+    norms = len(layers) * spec.norms_per_layer + (spec.final_norm and last)
     yield _vector(spec.hidden_size).times(norms * (2 if spec.norm_bias else 1))
-    for group in spec.layer_groups:
+    for group in spec.of_layers(layers):
         for weight in _attention(group.attention, spec.hidden_size):
             yield weight.times(group.count)
         for weight in _feed_forward(group.feed_forward, spec.hidden_size):
@@ -103,22 +113,30 @@ def weight_bytes(spec: ModelSpec, dtype: str | None = None) -> int:
 
     Raises ``UnknownNameError`` for an unknown format, ``InputError`` for one for experts in a model without any.
     """
+    chosen = _checked_format(spec, dtype)
+    return sum(weight.copies * _tensor_bytes(weight, chosen) for weight in weights(spec))
+
+
+def rank_weight_bytes(spec: ModelSpec, dtype: str | None, ranks: int, layers: range | None = None) -> int:
+    """Bytes of the weights that one of ``ranks`` tensor-parallel ranks holds, of the whole model or of some layers.
+
+    Matrices are split (Megatron-LM, arXiv:1909.08053), those of keys and values by heads, of which a rank has at least
+    one; norms, routers, learned positions and the projections down to a latent are held whole by every rank, as in
+    vLLM. Errors are those of ``weight_bytes``.
+    """
+    chosen = _checked_format(spec, dtype)
+    return sum(
+        weight.copies * -(-_tensor_bytes(weight, chosen) // min(ranks, weight.shards or ranks))
+        for weight in weights(spec, layers)
+    )
+
+
+def _checked_format(spec: ModelSpec, dtype: str | None) -> WeightFormat:
     chosen = weight_format(spec.dtype if dtype is None else dtype)
-    tensors = list(weights(spec))
-    if chosen.experts_only and not any(weight.role is Role.EXPERT for weight in tensors):
+    if chosen.experts_only and not any(weight.role is Role.EXPERT for weight in weights(spec)):
         expected = f"another one for {spec.name}: {chosen.name} is for experts, which it lacks"
         raise InputError("weight dtype", chosen.name, expected)
-    return sum(weight.copies * _tensor_bytes(weight, chosen) for weight in tensors)
-
-
-def kv_bytes_per_token(spec: ModelSpec, dtype: str = "bf16") -> int:
-    """Bytes that one token adds to the KV cache, all layers together and before any window releases it.
-
-    Raises ``UnknownNameError`` for a dtype other than fp32, bf16, fp16 or fp8.
-    """
-    if dtype not in KV_ELEMENT_BYTES:
-        raise UnknownNameError("KV cache dtype", dtype, KV_ELEMENT_BYTES)
-    return spec.kv_elements_per_token * KV_ELEMENT_BYTES[dtype]
+    return chosen
 
 
 def _tensor_bytes(weight: Weight, chosen: WeightFormat) -> int:
@@ -127,12 +145,14 @@ def _tensor_bytes(weight: Weight, chosen: WeightFormat) -> int:
     return weight.elements * chosen.others_bytes
 
 
-def _matrix(rows: int, columns: int, role: Role = Role.LINEAR, copies: int = 1, active: int = 1) -> Weight:
-    return Weight(role, rows, columns, copies, active)
+def _matrix(
+    rows: int, columns: int, role: Role = Role.LINEAR, copies: int = 1, active: int = 1, shards: int | None = None
+) -> Weight:
+    return Weight(role, rows, columns, copies, active, shards)
 
 
-def _vector(length: int, copies: int = 1, active: int = 1) -> Weight:
-    return Weight(Role.VECTOR, 1, length, copies, active)
+def _vector(length: int, copies: int = 1, active: int = 1, shards: int | None = 1) -> Weight:
+    return Weight(Role.VECTOR, 1, length, copies, active, shards)
 
 
 def _attention(attention: Attention | LatentAttention, hidden_size: int) -> Iterator[Weight]:
@@ -142,17 +162,18 @@ def _attention(attention: Attention | LatentAttention, hidden_size: int) -> Iter
     query_width = attention.query_heads * attention.head_dim
     key_width = attention.kv_heads * attention.head_dim
     value_width = attention.kv_heads * attention.value_head_dim
-    for width in (query_width, key_width, value_width):
-        yield _matrix(width, hidden_size)
+    heads = attention.kv_heads
+    for width, shards in ((query_width, None), (key_width, heads), (value_width, heads)):
+        yield _matrix(width, hidden_size, shards=shards)
         if attention.projection_bias:
-            yield _vector(width)
+            yield _vector(width, shards=shards)
     yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim)
     if attention.output_bias:
         yield _vector(hidden_size)
     if attention.query_key_norm:
         yield _vector(attention.head_dim, copies=2, active=2)
     if attention.sinks:
-        yield _vector(attention.query_heads)
+        yield _vector(attention.query_heads, shards=None)
 
 
 def _latent_attention(attention: LatentAttention, hidden_size: int) -> Iterator[Weight]:
@@ -160,10 +181,10 @@ def _latent_attention(attention: LatentAttention, hidden_size: int) -> Iterator[
     if attention.q_lora_rank is None:
         yield _matrix(query_width, hidden_size)
     else:
-        yield _matrix(attention.q_lora_rank, hidden_size)
+        yield _matrix(attention.q_lora_rank, hidden_size, shards=1)
         yield _vector(attention.q_lora_rank)
         yield _matrix(query_width, attention.q_lora_rank)
-    yield _matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size)
+    yield _matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size, shards=1)
     yield _vector(attention.kv_lora_rank)
     up_width = attention.query_heads * (attention.nope_head_dim + attention.value_head_dim)
     yield _matrix(up_width, attention.kv_lora_rank)
@@ -174,7 +195,7 @@ def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) 
     if isinstance(block, DenseFeedForward):
         yield from _dense(block, hidden_size)
         return
-    yield _matrix(block.experts, hidden_size, Role.ROUTER)
+    yield _matrix(block.experts, hidden_size, Role.ROUTER, shards=1)
     if block.router_bias:
         yield _vector(block.experts)
     if block.shared_intermediate_size:
@@ -182,13 +203,8 @@ def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) 
     expert = DenseFeedForward(block.expert_intermediate_size, block.gated, block.bias)
     for weight in _dense(expert, hidden_size):
         role = Role.EXPERT if weight.role is Role.LINEAR else weight.role
-        yield Weight(
-            role,
-            weight.rows,
-            weight.columns,
-            weight.copies * block.experts,
-            weight.active * block.experts_per_token,
-        )
+        copies, active = weight.copies * block.experts, weight.active * block.experts_per_token
+        yield replace(weight, role=role, copies=copies, active=active)
 
 
 def _dense(block: DenseFeedForward, hidden_size: int) -> Iterator[Weight]:
@@ -196,5 +212,5 @@ def _dense(block: DenseFeedForward, hidden_size: int) -> Iterator[Weight]:
     yield _matrix(block.intermediate_size, hidden_size, copies=into, active=into)
     yield _matrix(hidden_size, block.intermediate_size)
     if block.bias:
-        yield _vector(block.intermediate_size, copies=into, active=into)
+        yield _vector(block.intermediate_size, copies=into, active=into, shards=None)
         yield _vector(hidden_size)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.memory.kv_bytes import CHANNEL_GROUP
 from simcore.models.weight_formats import WeightFormatName
 from simcore.workload.config import LongerThanZero, Seconds, WorkloadConfig
 from simcore.workload.lengths import MAX_TOKENS
@@ -53,10 +54,15 @@ class Cluster(_Section):
 
 
 class Precision(_Section):
-    """Number formats: ``weights`` by default as the model was published, ``kv_cache`` in 16 bits."""
+    """Number formats: ``weights`` by default as the model was published, ``kv_cache`` in 16 bits.
+
+    ``kv_scales`` tells how many numbers of a quantised cache share a scale (see ``simcore.memory.kv_bytes``).
+    """
 
     weights: Literal["auto", WeightFormatName] = "auto"
-    kv_cache: Literal["bf16", "fp16", "fp32", "fp8"] = "bf16"
+    kv_cache: Literal["bf16", "fp16", "fp32", "fp8", "int8", "int4"] = "bf16"
+    kv_scales: Literal["auto", "tensor", "token", "token-head", "channel-group"] = "auto"
+    kv_group_size: Annotated[int, Field(ge=1, le=1024)] = CHANNEL_GROUP
 
 
 class PrefixCache(_Section):
@@ -86,8 +92,9 @@ class Memory(_Section):
     """KV memory: computed from the accelerator's as an engine does, or given in blocks of each replica.
 
     ``null_blocks`` are kept aside by the engine and hold no request's tokens. A ``watermark_share`` of the blocks must
-    stay free when a request is admitted beside others. With ``prefix_caching``, full blocks that
-    nobody holds any more serve requests that begin with the same tokens, until the memory is needed.
+    stay free when a request is admitted beside others. With ``prefix_caching``, full blocks that nobody holds any more
+    serve requests that begin with the same tokens, until the memory is needed. Of ``kv_sharing_layers`` layers in
+    succession the first has a KV cache, which the others read.
     """
 
     block_size_tokens: Annotated[int, Field(ge=1, le=256)] = 16
@@ -97,6 +104,7 @@ class Memory(_Section):
     watermark_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     prefix_caching: bool = False
     prefix_cache: PrefixCache = PrefixCache()
+    kv_sharing_layers: Annotated[int, Field(ge=1, le=10_000)] = 1
 
 
 def with_whole_keys(value: Any) -> Any:

@@ -70,7 +70,9 @@ class DecoderConfig(BaseModel):
 
     def spec(self, name: str) -> ModelSpec:
         """The model's facts, under ``name``."""
-        layers = Counter(self.layer(index) for index in range(self.num_hidden_layers))
+        in_order = [self.layer(index) for index in range(self.num_hidden_layers)]
+        layers = Counter(in_order)
+        places = {layer: place for place, layer in enumerate(layers)}
         quantised = self.quantization_config
         return ModelSpec(
             name=name,
@@ -81,6 +83,7 @@ class DecoderConfig(BaseModel):
             max_context_tokens=self.max_position_embeddings,
             tied_embeddings=self.tie_word_embeddings,
             dtype=quantised.weight_format if quantised else _DTYPES[self.torch_dtype],
+            layer_order=tuple(places[layer] for layer in in_order),
             **self.particulars(),
         )
 

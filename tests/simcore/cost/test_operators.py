@@ -1,6 +1,7 @@
 import pytest
 
 from simcore.cost.operators import attention_work, head_operators, layer_operators
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import count_parameters, input_embedding_parameters, load_model, preset_names, weight_bytes
 
 
@@ -48,21 +49,21 @@ def test_tensor_parallelism_splits_the_weights_and_the_cache(name, ranks):
     spec = load_model(name)
     whole, part = (total_weight_bytes(layer_and_head(name, ranks=count)) for count in (1, ranks))
     assert part == pytest.approx(whole / ranks, rel=0.01)
-    for one, split in zip(attention_work(spec, "bf16", 1), attention_work(spec, "bf16", ranks), strict=True):
+    for one, split in zip(attention_work(spec, KvFormat(), 1), attention_work(spec, KvFormat(), ranks), strict=True):
         assert split.kv_bytes_per_token * ranks == one.kv_bytes_per_token
         assert split.flops_per_pair * ranks == one.flops_per_pair
 
 
 def test_fewer_key_heads_than_ranks_are_replicated():
     spec = load_model("llama-3.1-70b")  # 8 of them
-    (eight,), (sixteen,) = (attention_work(spec, "bf16", ranks) for ranks in (8, 16))
+    (eight,), (sixteen,) = (attention_work(spec, KvFormat(), ranks) for ranks in (8, 16))
     assert sixteen.kv_bytes_per_token == eight.kv_bytes_per_token
     assert sixteen.flops_per_pair == eight.flops_per_pair / 2
 
 
 def test_the_latent_is_on_every_rank():
     spec = load_model("deepseek-v3")
-    (one,), (eight,) = (attention_work(spec, "bf16", ranks) for ranks in (1, 8))
+    (one,), (eight,) = (attention_work(spec, KvFormat(), ranks) for ranks in (1, 8))
     assert eight.kv_bytes_per_token == one.kv_bytes_per_token == 576 * 2
     assert eight.decode_flops_per_pair == one.decode_flops_per_pair / 8 == 2 * 16 * (576 + 512)
     assert one.flops_per_pair == 2 * 128 * (192 + 128)
@@ -79,5 +80,5 @@ def test_a_batch_reads_as_many_experts_as_balanced_routing_hits():
 
 
 def test_sliding_and_full_layers_are_counted_apart():
-    works = attention_work(load_model("gemma-3-27b"), "bf16", 1)
+    works = attention_work(load_model("gemma-3-27b"), KvFormat(), 1)
     assert {(work.window_tokens, work.count) for work in works} == {(1024, 52), (None, 10)}

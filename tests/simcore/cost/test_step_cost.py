@@ -11,6 +11,7 @@ from simcore.cost.roofline import Roofline, attended_pairs
 from simcore.cost.step_cost import StepCost, attended_tokens
 from simcore.errors import InputError
 from simcore.hardware import load_accelerator
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 from simcore.request import Request
 from simcore.scheduling.decode_pool import DecodePool
@@ -21,7 +22,7 @@ MODELS = ("llama-3.1-8b", "mistral-7b", "gemma-3-27b", "deepseek-v2-lite", "gpt-
 
 def cost_of(model, accelerator="h100-sxm", ranks=1, efficiency=None, dtype="bf16"):
     roofline = Roofline.of(load_accelerator(accelerator), efficiency or RooflineEfficiency(), dtype)
-    return StepCost(load_model(model), roofline, HostOverhead(), dtype, "bf16", ranks)
+    return StepCost(load_model(model), roofline, HostOverhead(), dtype, KvFormat(), ranks)
 
 
 COSTS = {model: cost_of(model) for model in MODELS}

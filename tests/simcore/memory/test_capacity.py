@@ -5,13 +5,14 @@ import pytest
 from simcore.errors import CapacityError
 from simcore.hardware import load_accelerator
 from simcore.memory.capacity import MemoryDemand
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 
 
 def demand(model, **changes):
     facts = {
         "weight_dtype": "bf16",
-        "kv_dtype": "bf16",
+        "kv_format": KvFormat(),
         "block_size_tokens": 16,
         "max_batched_tokens": 8192,
         "max_running_requests": 256,
@@ -52,7 +53,7 @@ def test_the_parts_of_a_budget_add_up():
         ({"utilization": 0.8}, -1),
         ({"max_batched_tokens": 32_768}, -1),
         ({"max_running_requests": 1024}, -1),
-        ({"kv_dtype": "fp8"}, 1),
+        ({"kv_format": KvFormat("fp8")}, 1),
         ({"weight_dtype": "fp8"}, 1),
     ],
 )
@@ -69,7 +70,9 @@ def test_ranks_share_weights_and_heads_but_not_a_latent():
     assert llama.budget(h100, 16).block_bytes == llama.budget(h100, 8).block_bytes  # 8 heads of keys
     latent = demand("deepseek-v2-lite")
     assert latent.budget(h100, 4).block_bytes == latent.budget(h100, 1).block_bytes == 16 * 27 * 576 * 2
-    assert latent.budget(h100, 4).weight_bytes * 4 == pytest.approx(latent.budget(h100, 1).weight_bytes, rel=1e-6)
+    whole, quarter = latent.budget(h100, 1).weight_bytes, latent.budget(h100, 4).weight_bytes
+    down, router, norms = 27 * 576 * 2048, 26 * 64 * 2048, 55 * 2048 + 27 * 512  # held by every rank, in 16 bits
+    assert quarter == pytest.approx((whole + 3 * 2 * (down + router + norms)) / 4, rel=1e-9)
 
 
 def test_a_model_that_does_not_fit_says_what_would():

@@ -7,12 +7,13 @@ import pytest
 from simcore.errors import CapacityError
 from simcore.hardware import load_accelerator
 from simcore.memory.capacity import MemoryDemand
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 
 
 def demand(model, dtype="auto", utilization=0.9):
     spec = load_model(model)
-    return MemoryDemand(spec, spec.dtype if dtype == "auto" else dtype, "bf16", 16, 8192, 256, utilization)
+    return MemoryDemand(spec, spec.dtype if dtype == "auto" else dtype, KvFormat(), 16, 8192, 256, utilization)
 
 
 def refusal(model, accelerator, ranks, **settings):

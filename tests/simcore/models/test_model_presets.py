@@ -3,13 +3,13 @@
 import pytest
 
 from simcore.errors import UnknownNameError
+from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.models import (
     Attention,
     LatentAttention,
     MixtureOfExperts,
     count_parameters,
     input_embedding_parameters,
-    kv_bytes_per_token,
     load_model,
     load_preset,
     preset_names,

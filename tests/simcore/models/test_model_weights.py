@@ -1,6 +1,7 @@
 """Sizes that follow from a model's shape, worked out by hand on small shapes and held against one real checkpoint."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,8 @@ from simcore.models import (
     ModelSpec,
     count_parameters,
     input_embedding_parameters,
-    kv_bytes_per_token,
     load_model,
+    rank_weight_bytes,
     weight_bytes,
 )
 
@@ -104,8 +105,6 @@ def test_deepseek_v3_matches_its_checkpoint_number_type_by_number_type():
 def test_an_unknown_dtype_is_refused():
     with pytest.raises(UnknownNameError, match=r"weight dtype is 'bf61', .* Did you mean 'bf16'\?"):
         weight_bytes(DENSE, "bf61")
-    with pytest.raises(UnknownNameError, match=r"KV cache dtype is 'int4'"):
-        kv_bytes_per_token(DENSE, "int4")
 
 
 def test_mxfp4_without_experts_is_refused():
@@ -113,9 +112,27 @@ def test_mxfp4_without_experts_is_refused():
         weight_bytes(DENSE, "mxfp4")
 
 
-@pytest.mark.parametrize(("dtype", "size"), [("fp32", 4), ("bf16", 2), ("fp16", 2), ("fp8", 1)])
-def test_kv_bytes_follow_the_cache_dtype(dtype, size):
-    assert kv_bytes_per_token(DENSE, dtype) == 2 * 2 * (64 + 64) * size
+def test_a_rank_holds_its_share_of_matrices_and_all_of_norms_and_routers():
+    router, bias = 8 * 256, 8
+    whole = 2 * (NORMS + 2 * (router + bias))
+    split = weight_bytes(ROUTED) - whole
+    assert rank_weight_bytes(ROUTED, "bf16", 2) == whole + split // 2
+    kv = 2 * 2 * 2 * 128 * 256  # two layers, keys and values of two heads, 16 bits: no further split among four ranks
+    assert rank_weight_bytes(ROUTED, "bf16", 4) == whole + (split - kv) // 4 + kv // 2
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "deepseek-v2-lite", "gpt-oss-20b", "mixtral-8x7b"])
+def test_the_stages_of_a_pipeline_hold_the_whole_model(name):
+    spec = load_model(name)
+    cuts = (0, 1, 7, spec.layers)
+    parts = [rank_weight_bytes(spec, None, 1, range(*cut)) for cut in pairwise(cuts)]
+    assert sum(parts) == weight_bytes(spec) == rank_weight_bytes(spec, None, 1)
+
+
+def test_a_tied_head_is_on_the_first_and_the_last_stage():
+    tied = replace(DENSE, tied_embeddings=True)
+    halves = [rank_weight_bytes(tied, "bf16", 1, layers) for layers in (range(1), range(1, 2))]
+    assert sum(halves) == weight_bytes(tied) + 2 * EMBEDDING
 
 
 @given(experts=st.integers(1, 64), data=st.data())

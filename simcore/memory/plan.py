@@ -1,0 +1,124 @@
+"""The KV memory of a scenario: what its replicas can hold, computed or as given."""
+
+from dataclasses import dataclass, replace
+
+from simcore.errors import InputError
+from simcore.hardware import Accelerator
+from simcore.memory.capacity import MemoryBudget, MemoryDemand
+from simcore.memory.kv_bytes import KvFormat
+from simcore.memory.kv_groups import KvCacheLayout
+from simcore.models import ModelSpec
+from simcore.scenario import Scenario
+from simcore.workload.batch import Int64Array
+
+
+def weight_dtype(scenario: Scenario, spec: ModelSpec) -> str:
+    """The number format of the weights, as stated or as published."""
+    return spec.dtype if scenario.precision.weights == "auto" else scenario.precision.weights
+
+
+def kv_format(scenario: Scenario) -> KvFormat:
+    """The number format of the KV cache; raises ``InputError`` where scales and dtype do not go together."""
+    precision = scenario.precision
+    return KvFormat.of(precision.kv_cache, precision.kv_scales, precision.kv_group_size)
+
+
+def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
+    """What the scenario's model and settings ask of an accelerator's memory."""
+    memory, batching = scenario.memory, scenario.scheduler.batching
+    return MemoryDemand(
+        spec,
+        weight_dtype(scenario, spec),
+        kv_format(scenario),
+        memory.block_size_tokens,
+        batching.get("max_batched_tokens", spec.max_context_tokens),
+        batching.get("max_running_requests", 1),
+        memory.gpu_memory_utilization,
+        memory.kv_sharing_layers,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """The memory of one replica.
+
+    ``budgets`` has one entry per pipeline stage and ``decisive`` is the tightest; ``blocks`` are the KV blocks that the
+    engine has, ``null_blocks`` of which hold no request's tokens; ``given`` tells that the scenario states them.
+    """
+
+    demand: MemoryDemand
+    accelerator: Accelerator
+    ranks: int
+    layout: KvCacheLayout
+    budgets: tuple[MemoryBudget, ...]
+    decisive: MemoryBudget
+    blocks: int
+    null_blocks: int
+    given: bool
+
+    @classmethod
+    def of(cls, scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> "MemoryPlan":
+        """The plan of a scenario.
+
+        Raises ``CapacityError`` for a model, or for given blocks, that the memory has no room for, ``InputError`` for
+        given blocks that are all kept aside.
+        """
+        demand, ranks, memory = memory_demand(scenario, spec), scenario.cluster.tensor_parallel, scenario.memory
+        blocks = memory.num_gpu_blocks
+        if blocks is None:
+            decisive = demand.require_fit(accelerator, ranks, memory.null_blocks + 1)
+        elif blocks <= memory.null_blocks:
+            expected = f"more than the {memory.null_blocks} that the engine keeps aside"
+            raise InputError("memory.num_gpu_blocks", blocks, expected)
+        else:
+            demand.require_room_for(blocks, accelerator, ranks)
+            decisive = demand.budget(accelerator, ranks)
+        return cls(
+            demand,
+            accelerator,
+            ranks,
+            demand.layout(ranks),
+            demand.budgets(accelerator, ranks),
+            decisive,
+            decisive.blocks if blocks is None else blocks,
+            memory.null_blocks,
+            blocks is not None,
+        )
+
+    @property
+    def request_blocks(self) -> int:
+        """KV blocks that requests can hold."""
+        return self.blocks - self.null_blocks
+
+    @property
+    def releasing_layout(self) -> KvCacheLayout:
+        """The groups of an engine that releases what sliding windows have left."""
+        return replace(self.demand, hybrid=True).layout(self.ranks)
+
+    def releasing_blocks(self) -> int:
+        """KV blocks for requests of such an engine in the same memory: its blocks may be smaller."""
+        (own,), (releasing,) = self.layout.block_bytes, self.releasing_layout.block_bytes
+        return self.blocks * own // releasing - self.null_blocks
+
+    def requests_that_fit(self, tokens: int, releasing: bool = False) -> float:
+        """How many requests of ``tokens`` tokens hold memory at once, with or without release of windows."""
+        if releasing:
+            return self.releasing_blocks() / self.releasing_layout.blocks_held(tokens)
+        return self.request_blocks / self.layout.blocks_held(tokens)
+
+    def notices(self, tokens: Int64Array) -> tuple[str, ...]:
+        """What a user must know of this capacity, for requests of ``tokens`` tokens.
+
+        Sliding windows count in the price of a step but release no blocks, unlike in the engine, so a long request is
+        taken to hold more blocks than it would.
+        """
+        if not len(tokens) or not self.releasing_layout.releases:
+            return ()
+        typical = round(tokens.mean())
+        factor = self.requests_that_fit(typical, releasing=True) / self.requests_that_fit(typical)
+        understated = "understated" if factor >= 1 else "overstated"
+        by = f"by a factor of {max(factor, 1 / factor):.2f}" if abs(factor - 1) >= 0.005 else "but by less than 0.5%"
+        return (
+            f"KV capacity is {understated} {by} at the mean request of {typical:,} tokens: blocks that have left a "
+            f"sliding window of {self.demand.spec.name} are not released, and layers are not grouped as in the engine.",
+        )
