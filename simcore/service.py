@@ -73,18 +73,18 @@ class Router:
         request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
         if total_tokens > self._max_context_tokens:
             self._reject(request, TOO_LONG)
-        elif total_tokens - 1 > self._max_tokens_in_memory(request):
+        elif not self._fits_memory(request, total_tokens - 1):
             self._reject(request, TOO_LARGE)
         elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
             self._replicas[self._routing.choose(request, self._views)].submit(request, output_tokens)
 
-    def _max_tokens_in_memory(self, request: Request) -> int:
-        """Tokens that this request could hold with a replica to itself."""
+    def _fits_memory(self, request: Request, tokens: int) -> bool:
+        """Whether this request could hold so many tokens with a replica to itself."""
         scheduler = self._views[0]
-        blocks = scheduler.memory.total_for(request) - scheduler.blocks_kept_from(request.priority)
-        return blocks * scheduler.memory.block_size_tokens
+        memory = scheduler.memory
+        return memory.most_blocks(tokens) <= memory.total_for(request) - scheduler.blocks_kept_from(request.priority)
 
     def _rejection(self, request: Request) -> str | None:
         now_s = to_s(self._clock.now_ns)

@@ -58,14 +58,14 @@ class Simulation:
         spec = load_model(scenario.model)
         accelerator = load_accelerator(scenario.cluster.accelerator)
         _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
-        memory = MemoryPlan.of(scenario, spec, accelerator)
+        workload = build_workload(scenario.workload, scenario.seed, base_dir)
         return cls(
             scenario,
             spec,
             accelerator,
             _step_cost(scenario, spec, accelerator),
-            build_workload(scenario.workload, scenario.seed, base_dir),
-            memory,
+            workload,
+            MemoryPlan.of(scenario, spec, accelerator, has_contents(workload)),
             _max_context_tokens(scenario, spec),
         )
 
@@ -116,6 +116,7 @@ class Simulation:
             accelerator=self.accelerator,
             cost=self.cost,
             total_blocks=self.total_blocks,
+            blocks_per_block_of_tokens=len(self.memory.layout.groups),
             work=tuple(replica.work for replica in replicas),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
             notices=(
@@ -136,7 +137,7 @@ class Simulation:
             build_policy("ordering", section.ordering, "scheduler.ordering"),
             build_policy("batching", section.batching, "scheduler.batching"),
             build_policy("preemption", section.preemption.victim, "scheduler.preemption.victim"),
-            build_memory(self.scenario, self.spec, self.total_blocks, shares, lambda: to_s(clock.now_ns)),
+            build_memory(self.scenario, self.spec, self.memory, shares, lambda: to_s(clock.now_ns)),
             self.cost.window_tokens,
             section.reserve_whole_prompt,
             section.preemption.mode,

@@ -10,9 +10,10 @@ from simcore.memory.block_counter import KVBlockCounter
 from simcore.memory.block_manager import KVBlockManager, Namespace
 from simcore.memory.block_pool import Expiry
 from simcore.memory.free_order import CachedBlock, RankedOrder
+from simcore.memory.group_counter import KVGroupCounter
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.memory.partitions import KVPartitions, divide_blocks
-from simcore.memory.plan import kv_format
+from simcore.memory.plan import MemoryPlan, counts_suffice, kv_format
 from simcore.models import ModelSpec
 from simcore.request import Request
 from simcore.scenario import Scenario
@@ -20,15 +21,16 @@ from simcore.scenario.policy_choice import build_policy
 
 
 def build_memory(
-    scenario: Scenario, spec: ModelSpec, total_blocks: int, shares_content: bool, now_s: Callable[[], float]
+    scenario: Scenario, spec: ModelSpec, plan: MemoryPlan, shares_content: bool, now_s: Callable[[], float]
 ) -> KVMemory:
     """Blocks one by one where it matters which of them are cached, else their counts."""
-    section = scenario.memory
+    section, total_blocks = scenario.memory, plan.request_blocks
+    if plan.layout.releases:
+        return KVGroupCounter(total_blocks, section.block_size_tokens, plan.layout, plan.demand.max_batched_tokens)
+    if counts_suffice(scenario, shares_content):
+        return KVBlockCounter(total_blocks, section.block_size_tokens, section.prefix_caching)
     cache = section.prefix_cache
     eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
-    plain = eviction.by_release and cache.expires_after_s is None and not shares_content
-    if not cache.tenant_shares and (plain or not section.prefix_caching):
-        return KVBlockCounter(total_blocks, section.block_size_tokens, section.prefix_caching)
     namespace = _namespace(cache.share_between_tenants, cache.salt)
 
     def manager(blocks: int) -> KVBlockManager:

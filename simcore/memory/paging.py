@@ -11,6 +11,10 @@ class Paging:
 
     partitioned = False
     """Whether some blocks are for some requests only."""
+    releases = False
+    """Whether requests give back blocks while they run."""
+    blocks_each = 1
+    """Blocks that a request needs when it outgrows those it has."""
 
     __slots__ = ("block_size_tokens", "free_blocks", "peak_used_blocks", "total_blocks")
 
@@ -28,6 +32,21 @@ class Paging:
     def blocks_for(self, tokens: int) -> int:
         """Blocks that hold ``tokens`` tokens of one request."""
         return -(-tokens // self.block_size_tokens)
+
+    def most_blocks(self, tokens: int) -> int:
+        """The most blocks that a request holds at any time until so many tokens of it are computed."""
+        return -(-tokens // self.block_size_tokens)
+
+    def tables_by_window(self) -> dict[int, int]:
+        """How many block tables of a request slide by each window: none."""
+        return {}
+
+    def blocks_passed(self, tokens_before: int, tokens: int) -> int:
+        """Blocks that leave all windows of a request as its computed tokens grow: none."""
+        return 0
+
+    def pass_windows(self, blocks: int) -> None:
+        """Take back blocks that have left the windows of requests that run on: there are none."""
 
     def blocks_to_grow(self, held_tokens: int, new_tokens: int) -> int:
         """Further blocks that a request with ``held_tokens`` in memory needs for ``new_tokens`` more."""

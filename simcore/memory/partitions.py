@@ -15,6 +15,8 @@ class KVPartitions:
     """
 
     partitioned = True
+    releases = False
+    blocks_each = 1
 
     def __init__(self, named: Mapping[str, KVBlockManager], others: KVBlockManager) -> None:
         self._named = dict(named)
@@ -25,6 +27,10 @@ class KVPartitions:
         self.peak_used_blocks = 0
         self.blocks_for = others.blocks_for
         self.blocks_to_grow = others.blocks_to_grow
+        self.most_blocks = others.most_blocks
+        self.tables_by_window = others.tables_by_window
+        self.blocks_passed = others.blocks_passed
+        self.pass_windows = others.pass_windows
 
     @property
     def free_blocks(self) -> int:

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 
+from policies.eviction import Eviction
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import MemoryBudget, MemoryDemand
 from simcore.memory.kv_bytes import KvFormat
-from simcore.memory.kv_groups import KvCacheLayout
+from simcore.memory.kv_groups import KvCacheLayout, kv_cache_layout
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
+from simcore.scenario.policy_choice import build_policy
 from simcore.workload.batch import Int64Array
 
 
@@ -23,8 +25,30 @@ def kv_format(scenario: Scenario) -> KvFormat:
     return KvFormat.of(precision.kv_cache, precision.kv_scales, precision.kv_group_size)
 
 
-def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
-    """What the scenario's model and settings ask of an accelerator's memory."""
+def releases_windows(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> bool:
+    """Whether blocks that have left the model's sliding windows are given back, as by vLLM's hybrid manager.
+
+    Blocks are then only counted, which does where nothing but counts is asked of them, and where blocks of all groups
+    hold equally many tokens.
+    """
+    layout = kv_cache_layout(spec, kv_format(scenario), scenario.memory.block_size_tokens)
+    alike = len({group.block_size_tokens for group in layout.groups}) == 1
+    return layout.releases and alike and counts_suffice(scenario, shares_content)
+
+
+def counts_suffice(scenario: Scenario, shares_content: bool) -> bool:
+    """Whether it makes no difference which blocks a request has, so that their number is enough.
+
+    That is so without a prefix cache, and with one in order of release if no two requests say the same.
+    """
+    cache = scenario.memory.prefix_cache
+    eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
+    plain = eviction.by_release and cache.expires_after_s is None and not shares_content
+    return not cache.tenant_shares and (plain or not scenario.memory.prefix_caching)
+
+
+def memory_demand(scenario: Scenario, spec: ModelSpec, releases: bool = False) -> MemoryDemand:
+    """What the scenario's model and settings ask of an accelerator's memory, with or without release of windows."""
     memory, batching = scenario.memory, scenario.scheduler.batching
     return MemoryDemand(
         spec,
@@ -35,6 +59,7 @@ def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
         batching.get("max_running_requests", 1),
         memory.gpu_memory_utilization,
         memory.kv_sharing_layers,
+        releases,
     )
 
 
@@ -57,13 +82,16 @@ class MemoryPlan:
     given: bool
 
     @classmethod
-    def of(cls, scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> "MemoryPlan":
-        """The plan of a scenario.
+    def of(
+        cls, scenario: Scenario, spec: ModelSpec, accelerator: Accelerator, shares_content: bool = False
+    ) -> "MemoryPlan":
+        """The plan of a scenario, whose workload may say what its requests have in common.
 
         Raises ``CapacityError`` for a model, or for given blocks, that the memory has no room for, ``InputError`` for
         given blocks that are all kept aside.
         """
-        demand, ranks, memory = memory_demand(scenario, spec), scenario.cluster.tensor_parallel, scenario.memory
+        demand = memory_demand(scenario, spec, releases_windows(scenario, spec, shares_content))
+        ranks, memory = scenario.cluster.tensor_parallel, scenario.memory
         blocks = memory.num_gpu_blocks
         if blocks is None:
             decisive = demand.require_fit(accelerator, ranks, memory.null_blocks + 1)
@@ -109,10 +137,10 @@ class MemoryPlan:
     def notices(self, tokens: Int64Array) -> tuple[str, ...]:
         """What a user must know of this capacity, for requests of ``tokens`` tokens.
 
-        Sliding windows count in the price of a step but release no blocks, unlike in the engine, so a long request is
-        taken to hold more blocks than it would.
+        Where blocks are kept one by one, sliding windows count in the price of a step but release none, unlike in the
+        engine, so a long request is taken to hold more blocks than it would.
         """
-        if not len(tokens) or not self.releasing_layout.releases:
+        if not len(tokens) or self.layout.releases or not self.releasing_layout.releases:
             return ()
         typical = round(tokens.mean())
         factor = self.requests_that_fit(typical, releasing=True) / self.requests_that_fit(typical)

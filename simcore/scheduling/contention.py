@@ -35,7 +35,7 @@ def fill_under_contention(
         if request.pool is not None:
             if not limits.decode:
                 continue
-            tokens, blocks = 1, int(pool.needs_block(request.origin))
+            tokens, blocks = 1, pool.blocks_each * pool.needs_block(request.origin)
         else:
             tokens = min(request.tokens_to_compute, limits.max_chunk_tokens, budget)
             blocks = memory.blocks_to_grow(request.computed_tokens, tokens)

@@ -5,6 +5,8 @@ pool's step counter would have had when the member's context was empty. Its cont
 step costs the same however many members there are.
 """
 
+from collections.abc import Mapping
+
 from simcore.scheduling.window import WindowedContext
 
 
@@ -12,17 +14,18 @@ class DecodePool:
     """Counts over the decoding requests of one replica.
 
     ``steps`` is the number of decode steps so far, ``size`` the number of members, and ``context_tokens`` the tokens
-    whose keys and values the members hold together.
+    whose keys and values the members hold together. A member that outgrows its blocks needs ``blocks_each`` more.
     """
 
-    __slots__ = ("_members_by_phase", "block_size_tokens", "context_tokens", "size", "steps", "windows")
+    __slots__ = ("_members_by_phase", "block_size_tokens", "blocks_each", "context_tokens", "size", "steps", "windows")
 
-    def __init__(self, block_size_tokens: int, window_tokens: tuple[int, ...] = ()) -> None:
+    def __init__(self, block_size_tokens: int, window_tokens: tuple[int, ...] = (), blocks_each: int = 1) -> None:
         self.block_size_tokens = block_size_tokens
+        self.blocks_each = blocks_each
         self.steps = 0
         self.size = 0
         self.context_tokens = 0
-        self.windows = tuple(WindowedContext(tokens) for tokens in window_tokens)
+        self.windows = tuple(WindowedContext(tokens, block_size_tokens) for tokens in window_tokens)
         # A member needs a new block in the steps that equal its origin modulo the block size.
         self._members_by_phase = [0] * block_size_tokens
 
@@ -63,7 +66,13 @@ class DecodePool:
 
     def blocks_due(self) -> int:
         """New blocks that all members need for the next step."""
-        return self._members_by_phase[self.steps % self.block_size_tokens]
+        return self.blocks_each * self._members_by_phase[self.steps % self.block_size_tokens]
+
+    def blocks_passed(self, tables_by_window: Mapping[int, int]) -> int:
+        """Blocks that have left the members' windows with the last step, by the tables that slide by each window."""
+        return sum(
+            tables_by_window.get(window.window_tokens, 0) * window.blocks_passed(self.steps) for window in self.windows
+        )
 
     def blocks_needed(self, steps: int, after: int = 0) -> int:
         """New blocks that all members need over ``steps`` steps, which start ``after`` steps from now."""
@@ -74,11 +83,12 @@ class DecodePool:
         needed = whole * self.size + sum(phases[first : first + rest])
         if first + rest > block_size:
             needed += sum(phases[: first + rest - block_size])
-        return needed
+        return self.blocks_each * needed
 
     def steps_within(self, blocks: int, limit: int, after: int = 0) -> int:
         """The most steps, at most ``limit``, that need no more than ``blocks`` new blocks."""
         block_size = self.block_size_tokens
+        blocks //= self.blocks_each
         if self.size * (limit // block_size + 1) <= blocks:
             return limit
         steps = min(blocks // self.size * block_size, limit)

@@ -50,7 +50,8 @@ class Scheduler:
         self.memory = memory
         self.running: dict[int, Request] = {}
         self.prefilling: dict[int, Request] = {}
-        self.pool = DecodePool(memory.block_size_tokens, window_tokens)
+        self.pool = DecodePool(memory.block_size_tokens, window_tokens, memory.blocks_each)
+        self._tables_by_window = memory.tables_by_window()
         self.ordering = ordering
         self.predictors = (*ordering.predictors, *preemption.predictors)
         self.groups: GroupedQueue | None = None
@@ -193,7 +194,7 @@ class Scheduler:
             else:
                 tokens = min(known, limits.max_chunk_tokens, budget)
             reserved = known if self._reserve_whole_prompt else tokens
-            required = memory.blocks_for(cached_tokens + reserved) - shared_blocks
+            required = memory.most_blocks(cached_tokens + reserved) - shared_blocks
             if self._reserved_blocks:
                 required += self.blocks_kept_from(request.priority)
             if self._watermark_blocks and self.running:
@@ -223,7 +224,7 @@ class Scheduler:
     def blocks_to_admit(self, request: Request) -> int:
         """Free blocks that a waiting request needs for all its known tokens."""
         _, shared_blocks = self.memory.cached_prefix(request)
-        return self.memory.blocks_for(request.tokens_to_compute) - shared_blocks
+        return self.memory.most_blocks(request.tokens_to_compute) - shared_blocks
 
     def blocks_kept_from(self, priority: int) -> int:
         """Blocks that are reserved for more urgent requests than those of this level."""
@@ -238,23 +239,38 @@ class Scheduler:
     def commit_decodes(self, plan: BatchPlan, steps: int) -> None:
         """Take note that the plan's decoding requests gained ``steps`` tokens each."""
         pool = self.pool
-        if steps > 1:
+        if self._tables_by_window:
+            for _ in range(steps - 1):
+                self._pass_step()
+                self.memory.allocate(pool.blocks_due())
+            steps = 1
+        elif steps > 1:
             blocks = pool.blocks_needed(steps - 1, after=1)
             if blocks:
                 self.memory.allocate(blocks)
         for request in plan.stalled:
             request.computed_tokens = pool.leave(request.origin)
-        pool.advance(steps)
+        if self._tables_by_window:
+            self._pass_step()
+        else:
+            pool.advance(steps)
         for request in plan.stalled:
             request.origin = pool.join(request.computed_tokens)
             if self.groups is not None:
                 self.groups.group_of(request).moved(1)
+
+    def _pass_step(self) -> None:
+        """Take note of one decode step, and take back the blocks that have left windows with it."""
+        self.pool.advance(1)
+        self.memory.pass_windows(self.pool.blocks_passed(self._tables_by_window))
 
     def commit_chunks(self, plan: BatchPlan) -> list[Request]:
         """Take note that the plan's prompt chunks are in memory; returns the requests whose prefill is complete."""
         completed = []
         for request, tokens, computed_tokens in plan.chunks:
             request.computed_tokens = computed_tokens + tokens
+            if self._tables_by_window:
+                self.memory.pass_windows(self.memory.blocks_passed(computed_tokens, computed_tokens + tokens))
             if not request.tokens_to_compute:
                 del self.prefilling[request.number]
                 completed.append(request)

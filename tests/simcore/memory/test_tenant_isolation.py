@@ -5,9 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simcore.content import Content, Run
+from simcore.hardware import load_accelerator
 from simcore.memory import KVBlockManager, KVPartitions
 from simcore.memory.building import build_memory
 from simcore.memory.partitions import divide_blocks
+from simcore.memory.plan import MemoryPlan
 from simcore.models import load_model
 from simcore.request import Request
 from simcore.scenario import parse_scenario
@@ -35,7 +37,9 @@ def memory_of(prefix_cache, num_gpu_blocks=13):
             },
         }
     )
-    return build_memory(scenario, load_model(MODEL), num_gpu_blocks - 1, True, lambda: 0.0)
+    spec = load_model(MODEL)
+    plan = MemoryPlan.of(scenario, spec, load_accelerator("l4"), shares_content=True)
+    return build_memory(scenario, spec, plan, True, lambda: 0.0)
 
 
 def request_of(number, tenant, documents):
