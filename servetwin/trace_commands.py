@@ -40,12 +40,14 @@ def describe_command(
     arrival_unit: Annotated[Unit | None, typer.Option(help="Unit of arrival times.")] = None,
     prompt_tokens: Annotated[str | None, typer.Option(help="Column of prompt lengths.")] = None,
     output_tokens: Annotated[str | None, typer.Option(help="Column of output lengths.")] = None,
+    hash_ids: Annotated[str | None, typer.Option(help="Column of the ids of each prompt's blocks.")] = None,
+    block_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of such a block.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a self-contained HTML page with figures.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
-    """Describe a trace: counts, lengths, gaps, burstiness."""
-    columns = _columns(arrival, arrival_unit, prompt_tokens, output_tokens)
-    trace = read_trace(file, format, columns, sort=True, skip_failed=True)
+    """Describe a trace: counts, lengths, gaps, burstiness, and how much of its prompts is repeated."""
+    columns = _columns(arrival, arrival_unit, prompt_tokens, output_tokens, hash_ids)
+    trace = read_trace(file, format, columns, sort=True, skip_failed=True, block_tokens=block_tokens)
     description = describe_trace(file, trace)
     if plot is not None:
         write_trace_plot(trace, file.name, plot)
@@ -83,8 +85,10 @@ def fetch_command(
     typer.echo(f"Please cite: {trace.citation}")
 
 
-def _columns(arrival: str | None, unit: Unit | None, prompt: str | None, output: str | None) -> Columns | None:
-    if arrival is unit is prompt is output is None:
+def _columns(
+    arrival: str | None, unit: Unit | None, prompt: str | None, output: str | None, hash_ids: str | None
+) -> Columns | None:
+    if arrival is unit is prompt is output is hash_ids is None:
         return None
     own = Columns()
     return Columns(
@@ -92,6 +96,7 @@ def _columns(arrival: str | None, unit: Unit | None, prompt: str | None, output:
         unit.value if unit else own.arrival_unit,
         prompt or own.prompt_tokens,
         output or own.output_tokens,
+        hash_ids=hash_ids,
     )
 
 
@@ -105,6 +110,9 @@ def _overview(description: TraceDescription) -> Table:
     table.add_row("mean rate", _number(description.mean_rate_per_s, " requests/s"))
     table.add_row("inter-arrival CV", _number(description.inter_arrival_cv) + "  (1: Poisson)")
     table.add_row("prompt-output rank correlation", _number(description.rank_correlation))
+    if description.reusable_share is not None:
+        repeated = f"{description.reusable_share:.1%} of prompt tokens, in blocks of {description.block_tokens}"
+        table.add_row("hits of a cache without bounds", repeated)
     return table
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.content import BlockKeys, Run
 from simcore.workload.batch import Int64Array
 from simcore.workload.traces import Columns, Trace, read_trace
 
@@ -44,6 +45,8 @@ class TraceDescription:
 
     ``failed`` requests (without output) are not part of anything else. ``inter_arrival_cv`` is the standard deviation
     of the gaps over their mean, 1 for a Poisson process. ``rank_correlation`` is Spearman's, between prompt and output.
+    ``reusable_share`` is the share of all prompt tokens that a cache without bounds would hold when they arrive, in the
+    trace's own blocks of ``block_tokens``; both are None where the trace does not say what prompts contain.
     """
 
     path: str
@@ -59,6 +62,8 @@ class TraceDescription:
     inter_arrival_cv: float | None
     burstiness: tuple[Burstiness, ...]
     rank_correlation: float | None
+    block_tokens: int | None
+    reusable_share: float | None
 
 
 def describe(path: Path, format: str = "auto", columns: Columns | None = None) -> TraceDescription:
@@ -85,7 +90,27 @@ def describe_trace(path: Path, trace: Trace) -> TraceDescription:
         inter_arrival_cv=float(gaps_s.std()) / mean_gap_s if mean_gap_s else None,
         burstiness=() if trace.arrival_ns is None else tuple(_burstiness(trace.arrival_ns, w) for w in WINDOWS_S),
         rank_correlation=spearman(trace.prompt_tokens, trace.output_tokens),
+        block_tokens=trace.block_tokens,
+        reusable_share=reusable_share(trace),
     )
+
+
+def reusable_share(trace: Trace) -> float | None:
+    """The share of prompt tokens in blocks from the start of a prompt that prompts before it also began with.
+
+    A partial last block counts as its id does: as used before if any prompt had it.
+    """
+    if trace.contents is None or trace.block_tokens is None:
+        return None
+    size, seen, reused_tokens = trace.block_tokens, set[int](), 0
+    for content, prompt_tokens in zip(trace.contents, trace.prompt_tokens.tolist(), strict=True):
+        *runs, last = content.prompt
+        whole = (*runs, Run(last.first, last.tokens + -prompt_tokens % size))
+        keys = list(BlockKeys(whole, size).between(0, -(-prompt_tokens // size)))
+        reused = next((place for place, key in enumerate(keys) if key not in seen), len(keys))
+        reused_tokens += min(reused * size, prompt_tokens)
+        seen.update(keys[reused:])
+    return reused_tokens / int(trace.prompt_tokens.sum())
 
 
 def spearman(first: Int64Array, second: Int64Array) -> float | None:

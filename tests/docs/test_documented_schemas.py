@@ -55,7 +55,7 @@ def default(value):
     if value is None:
         return "none"
     if isinstance(value, BaseModel):
-        return "see below"
+        return value.model_dump() if "name" in type(value).model_fields else "see below"
     if value == "":
         return '""'
     return value["name"] if isinstance(value, dict) and "name" in value else value
@@ -116,6 +116,11 @@ def sections():
             "tokens", workload.FixedLength, workload.UniformLength, workload.LognormalLength, workload.QuantilesLength
         ),
         **alternatives("lengths", workload.EmpiricalLengths, workload.CorrelatedLengths),
+        **alternatives("prefix", workload.SharedTextPart, workload.ExamplesPart, workload.UniqueTextPart),
+        **alternatives("session", workload.ChatSession, workload.AgentsSession),
+        **alternatives(
+            "time", workload.FixedTime, workload.UniformTime, workload.ExponentialTime, workload.LognormalTime
+        ),
     }
 
 
@@ -133,9 +138,11 @@ def test_every_field_of_a_scenario_stands_in_the_document_with_its_default():
 
 def test_the_examples_are_scenarios():
     text = (DOCUMENTS / "scenario.md").read_text(encoding="utf-8")
-    whole, streams = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
-    for scenario in (whole, whole | streams):
-        assert servetwin.simulate(scenario).summary["counts"]["finished"] == 2000
+    whole, chat, streams = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
+    for scenario, requests in ((whole, 2000), (whole | chat, 3000), (whole | streams, 2000)):
+        assert servetwin.simulate(scenario).summary["counts"]["finished"] == requests
+    bundled = yaml.safe_load((DOCUMENTS.parent / "scenarios" / "multi-turn-chat.yaml").read_text(encoding="utf-8"))
+    assert bundled["workload"] == chat["workload"]
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,8 @@ BURSTGPT = (
     "5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,1087,0,1087,API log\n118.5,GPT-4,417,276,693,API log\n"
 )
 MOONCAKE = (
-    '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}\n'
-    '{"timestamp": 30535, "input_length": 6472, "output_length": 26, "hash_ids": [46]}\n'
+    '{"timestamp": 27482, "input_length": 855, "output_length": 52, "hash_ids": [46, 47]}\n'
+    '{"timestamp": 30535, "input_length": 512, "output_length": 26, "hash_ids": [46]}\n'
 )
 
 
@@ -54,7 +54,7 @@ def test_azure(tmp_path, name):
 def test_mooncake(tmp_path, name):
     trace = read_trace(write(tmp_path, name, MOONCAKE))
     assert (trace.format, arrivals(trace)) == ("mooncake", [0, 3053 * 10**6])
-    assert trace.prompt_tokens.tolist() == [6955, 6472]
+    assert trace.prompt_tokens.tolist() == [855, 512]
 
 
 def test_burstgpt_failures_are_refused_or_left_out_as_asked(tmp_path):
