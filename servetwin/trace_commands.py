@@ -45,7 +45,7 @@ def describe_command(
     plot: Annotated[Path | None, typer.Option(help="Write a self-contained HTML page with figures.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
-    """Describe a trace: counts, lengths, gaps, burstiness, and how much of its prompts is repeated."""
+    """Describe a trace: counts, lengths, gaps, burstiness, reuse."""
     columns = _columns(arrival, arrival_unit, prompt_tokens, output_tokens, hash_ids)
     trace = read_trace(file, format, columns, sort=True, skip_failed=True, block_tokens=block_tokens)
     description = describe_trace(file, trace)
