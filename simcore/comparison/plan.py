@@ -17,6 +17,7 @@ from simcore.scenario import override
 from simcore.simulation import Simulation
 from simcore.workload import ClosedLoop, Sessions, Workload
 from simcore.workload.batch import RequestBatch
+from simcore.workload.sessions import FollowUps
 
 DEFAULT_SEEDS = 5
 _LONGEST_NAME = 80
@@ -177,11 +178,16 @@ def _number_of_seeds(
 def _seed_matters(document: Document, simulation: Simulation, base_dir: Path) -> bool:
     """Whether another seed makes other requests, seen from the first of them."""
     other = Simulation.prepare({**document, "seed": simulation.scenario.seed + 1}, base_dir)
-    pair = [_first_requests(workload) for workload in (simulation.workload, other.workload)]
-    return not all(
-        np.array_equal(getattr(pair[0], column.name), getattr(pair[1], column.name)) for column in fields(RequestBatch)
-    )
+    one, another = (_first_requests(workload) for workload in (simulation.workload, other.workload))
+    return not all(map(np.array_equal, one, another))
 
 
-def _first_requests(workload: Workload) -> RequestBatch:
-    return workload.requests if isinstance(workload, ClosedLoop | Sessions) else next(iter(workload.batches()))
+def _first_requests(workload: Workload) -> list[Any]:
+    """The columns of the first requests, and of what follows them."""
+    if isinstance(workload, Sessions):
+        return [*_columns(workload.requests), *_columns(workload.follow_ups)]
+    return _columns(workload.requests if isinstance(workload, ClosedLoop) else next(iter(workload.batches())))
+
+
+def _columns(section: RequestBatch | FollowUps) -> list[Any]:
+    return [getattr(section, column.name) for column in fields(section)]

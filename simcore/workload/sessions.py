@@ -76,7 +76,7 @@ def _zip(parts: Sequence[FollowUps], starts: Int64Array) -> list[tuple[FollowUps
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Requests and who follows whom, all in memory (about 140 bytes a request).
+    """Requests and who follows whom, all in memory (about 120 bytes a request).
 
     ``arrival_ns`` of a request is when its session begins, and is zero where ``concurrency`` users begin sessions:
     each the next one that no other has begun, ``pause_ns`` after the end of the last request of the one before.

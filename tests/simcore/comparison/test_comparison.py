@@ -11,7 +11,8 @@ import pytest
 from simcore.comparison import carry_out, evaluate, plan_comparison
 from simcore.comparison.compared_metrics import METRICS
 from simcore.comparison.folder import check_comparison_folder, earlier_looks, write_comparison
-from simcore.comparison.run_store import RUN
+from simcore.comparison.pairing import Pairing, pair_up
+from simcore.comparison.run_store import RUN, RunStore
 from simcore.errors import FileError, InputError, ServetwinError
 from simcore.simulation import Simulation
 
@@ -67,6 +68,17 @@ def test_the_same_requests_make_differences_surer(document, tmp_path):
     one, other = map(np.array, values.values())
     assert (other - one).std() > 0
     assert (other - one).var(ddof=1) < 0.5 * (one.var(ddof=1) + other.var(ddof=1))
+
+
+def test_requests_of_sessions_are_paired_though_their_order_depends_on_the_variant(document, tmp_path):
+    think_time_s = {"name": "exponential", "mean_s": 0.1}
+    turns = {"name": "fixed", "tokens": 5}
+    document["workload"]["session"] = {"name": "chat", "turns": turns, "think_time_s": think_time_s}
+    plan = plan_comparison(document, Path(), {LIMIT: [7, 1]}, 1)
+    carry_out(plan, tmp_path, jobs=1)
+    one, other = (RunStore(tmp_path).record(run) for run in plan.runs)
+    assert np.argsort(one.requests["arrival_s"]).tolist() != np.argsort(other.requests["arrival_s"]).tolist()
+    assert pair_up(one, other) == Pairing(same_requests=True, same_arrivals=False, finished_in_one=0)
 
 
 @pytest.mark.parametrize("seeds", [1, 4])

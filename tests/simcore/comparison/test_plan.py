@@ -111,6 +111,16 @@ def test_so_does_a_synthetic_workload_in_which_nothing_is_random(document):
     assert (found.seeds, found.notices) == ((0, 1, 2, 3, 4), ())
 
 
+def test_times_between_the_requests_of_a_session_depend_on_the_seed_too(document):
+    fixed = {"name": "fixed", "tokens": 9}
+    session = {"name": "chat", "turns": {"name": "fixed", "tokens": 3}, "think_time_s": {"name": "fixed", "time_s": 1}}
+    workload = {"requests": 5, "arrivals": {"name": "constant", "rate_per_s": 4}, "session": session}
+    document["workload"] = workload | {"prompt_tokens": fixed, "output_tokens": fixed}
+    assert plan(document, {LIMIT: [8, 4]}).seeds == (0,)
+    session["think_time_s"] = {"name": "exponential", "mean_s": 1}
+    assert plan(document, {LIMIT: [8, 4]}).seeds == (0, 1, 2, 3, 4)
+
+
 def test_the_fingerprint_is_of_the_scenario_and_the_files_that_it_names(document, tmp_path):
     def fingerprint(**changes):
         recorded = {**document, "workload": {"trace": "trace.csv"}, **changes}
