@@ -7,8 +7,8 @@ NO_DATA = '<span class="none">– <small>no data</small></span>'
 
 
 def text(value: object) -> str:
-    """A value as text that a browser shows as it stands."""
-    return html.escape(str(value))
+    """A value as text that a browser shows as it stands; bytes of a file's name that are no text become "?"."""
+    return html.escape(str(value).encode("utf-8", "replace").decode("utf-8"))
 
 
 def figure_of(value: float | None, wording: Callable[[float], str]) -> str:

@@ -1,6 +1,5 @@
 """A picture of a trace: when requests arrive and how long they are."""
 
-import html
 import os
 import tempfile
 from pathlib import Path
@@ -9,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from simcore.errors import FileError
+from dashboard.markup import text
+from simcore.files import writing
 from simcore.workload.traces import Trace
 
 _PROMPT_COLOUR, _OUTPUT_COLOUR, _RATE_COLOUR = "#4269d0", "#efb118", "#3ca951"
@@ -36,7 +36,7 @@ def trace_figure(trace: Trace, title: str) -> go.Figure:
         figure.add_trace(_steps(edges, counts, colour), row=len(specs), col=column)
         figure.update_xaxes(title_text="tokens (logarithmic)", type="log", row=len(specs), col=column)
         figure.update_yaxes(title_text="requests", rangemode="tozero", row=len(specs), col=column)
-    figure.update_layout(title=html.escape(title), template="plotly_white", showlegend=False, height=360 * len(specs))
+    figure.update_layout(title=text(title), template="plotly_white", showlegend=False, height=360 * len(specs))
     return figure
 
 
@@ -66,10 +66,7 @@ def write_trace_plot(trace: Trace, title: str, path: Path) -> None:
     page = trace_figure(trace, title).to_html(
         include_plotlyjs=True, full_html=True, config={"showSendToCloud": False, "displaylogo": False}
     )
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            complete = Path(folder) / path.name
-            complete.write_text(page, encoding="utf-8")
-            os.replace(complete, path)
-    except OSError as error:
-        raise FileError(path, f"cannot be written ({error.strerror})") from error
+    with writing(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=".servetwin-") as folder:
+        complete = Path(folder) / path.name
+        complete.write_text(page, encoding="utf-8")
+        os.replace(complete, path)

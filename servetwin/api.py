@@ -6,9 +6,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from servetwin.arguments import (
+    check_callable,
+    check_result,
+    is_document,
+    path_of,
+    texts_of,
+    values_by_key,
+    whole_number_of,
+)
 from simcore.comparison import Comparison, Plan, PlannedRun, carry_out, evaluate, plan_comparison
 from simcore.comparison.folder import RUNS, check_comparison_folder, earlier_looks, write_comparison
-from simcore.errors import ServetwinError
+from simcore.errors import InputError, ServetwinError
 from simcore.output.run_folder import write_run_folder
 from simcore.result import Result
 from simcore.scenario import override, read_scenario
@@ -30,6 +39,7 @@ def simulate(
     ``base_dir``, those of a file from its own folder. ``progress`` is called now and then with the number of requests
     that have arrived. Raises ``ServetwinError`` for whatever is wrong with the scenario, before anything runs.
     """
+    check_callable("progress", progress)
     return prepare(scenario, overrides, base_dir).run(progress)
 
 
@@ -47,9 +57,11 @@ def _document(
     scenario: str | PathLike[str] | Mapping[str, Any], overrides: Sequence[str], base_dir: str | PathLike[str]
 ) -> tuple[dict[str, Any], Path]:
     """The scenario with its overrides, and the folder from which it names files."""
-    if isinstance(scenario, Mapping):
-        return override(scenario, overrides), Path(base_dir)
-    return override(read_scenario(Path(scenario)), overrides), Path(scenario).parent
+    overrides = texts_of("overrides", overrides, "KEY=VALUE")
+    if is_document(scenario):
+        return override(scenario, overrides), path_of("base_dir", base_dir)
+    path = path_of("scenario", scenario)
+    return override(read_scenario(path), overrides), path.parent
 
 
 def save(result: Result, folder: str | PathLike[str], title: str | None = None) -> Path:
@@ -59,7 +71,8 @@ def save(result: Result, folder: str | PathLike[str], title: str | None = None) 
     """
     from dashboard.report import render_report  # plotly takes its time, and a simulation alone does not need it
 
-    path = Path(folder)
+    check_result(result)
+    path = path_of("folder", folder)
     write_run_folder(result, path, render_report(result, title or path.absolute().name))
     return path
 
@@ -85,17 +98,20 @@ def compare(
     report. ``jobs`` runs go on at once, by default one per core; ``progress`` is told of each that is done. Other
     arguments and errors are as for ``simulate``.
     """
-    if out is not None:
-        check_comparison_folder(Path(out))
+    check_callable("progress", progress)
+    jobs = whole_number_of("jobs", jobs)
+    folder = None if out is None else path_of("out", out)
+    if folder is not None:
+        check_comparison_folder(folder)
     planned = plan(scenario, vary, seeds, baseline, metrics, overrides, base_dir)
-    if out is None:
+    if folder is None:
         with TemporaryDirectory(prefix="servetwin-") as temporary:
             carry_out(planned, Path(temporary), jobs, progress)
             return evaluate(planned, Path(temporary))
-    looks = earlier_looks(planned, Path(out))
-    carry_out(planned, Path(out) / RUNS, jobs, progress)
-    comparison = evaluate(planned, Path(out) / RUNS, looks)
-    save_comparison(comparison, out)
+    looks = earlier_looks(planned, folder)
+    carry_out(planned, folder / RUNS, jobs, progress)
+    comparison = evaluate(planned, folder / RUNS, looks)
+    save_comparison(comparison, folder)
     return comparison
 
 
@@ -110,7 +126,11 @@ def plan(
 ) -> Plan:
     """Check a comparison and every run of it, without running any; arguments and errors as for ``compare``."""
     document, place = _document(scenario, overrides, base_dir)
-    return plan_comparison(document, place, vary, seeds, baseline, metrics)
+    if metrics is not None:
+        metrics = texts_of("metrics", metrics, "the name of a metric, such as ttft_s.p99")
+    if baseline is not None and not isinstance(baseline, str):
+        raise InputError("baseline", baseline, "the label of a variant, or its value as text")
+    return plan_comparison(document, place, values_by_key(vary), whole_number_of("seeds", seeds), baseline, metrics)
 
 
 def save_comparison(comparison: Comparison, folder: str | PathLike[str], title: str | None = None) -> Path:

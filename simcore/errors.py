@@ -6,6 +6,8 @@ from os import PathLike
 
 _LONGEST_VALUE = 80
 """Characters of a value that an error shows; of a longer one it shows the beginning."""
+_LONGEST_PATH = 300
+"""The same for a path, of which it shows the end too."""
 
 
 class ServetwinError(Exception):
@@ -39,7 +41,7 @@ class InputError(ServetwinError):
 
     def __str__(self) -> str:
         hint = f" Did you mean {self.nearest!r}?" if self.nearest else ""
-        return f"{self.field} is {_shown(self.value)}, expected {self.expected}.{hint}"
+        return _on_one_line(f"{self.field} is {_shown(self.value)}, expected {self.expected}.{hint}")
 
 
 class UnknownNameError(InputError):
@@ -61,8 +63,10 @@ class FileError(ServetwinError):
         super().__init__(self.path, problem, line)
 
     def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path}, line {self.line}"
-        return f"{place}: {self.problem}."
+        place = _shown_path(self.path)
+        if self.line is not None:
+            place += f", line {self.line}"
+        return _on_one_line(f"{place}: {self.problem}.")
 
 
 class CapacityError(ServetwinError):
@@ -74,6 +78,16 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     by_lowercase = {candidate.lower(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.lower(), by_lowercase, n=1, cutoff=0.5)
     return by_lowercase[matches[0]] if matches else None
+
+
+def _on_one_line(text: str) -> str:
+    """The text with what cannot be printed, such as an end of line, escaped."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def _shown_path(path: str) -> str:
+    half = _LONGEST_PATH // 2
+    return path if len(path) <= _LONGEST_PATH else f"{path[:half]}...{path[-half:]}"
 
 
 def _shown(value: object) -> str:

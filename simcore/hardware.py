@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import pydantic
-import yaml
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from simcore.errors import FileError, UnknownNameError
+from simcore.errors import UnknownNameError
 from simcore.validation import explain
+from simcore.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +80,7 @@ def _shipped_profiles() -> dict[str, Traversable]:
 
 def _read(file: Traversable, name: str, shown_path: str) -> Accelerator:
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError(shown_path, "no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(shown_path, f"cannot be read ({error})") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileError(shown_path, f"not valid YAML ({error.problem})", line) from error
-    except yaml.YAMLError as error:
-        raise FileError(shown_path, f"not valid YAML ({error})") from error
-    try:
-        profile = _Profile.model_validate(document)
+        profile = _Profile.model_validate(read_yaml(file, shown_path))
     except pydantic.ValidationError as error:
         raise explain(error, _Profile, f"{shown_path}: ") from error
     return profile.datasheet.accelerator(name)
@@ -169,9 +158,16 @@ class _IdlePower(_Sourced):
     idle_w: float = Field(ge=0)
 
 
+def _date(text: Any) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise ValueError("a date such as 2026-09-20") from None
+
+
 class _Price(_Sourced):
     usd_per_h: float = Field(ge=0)
-    date: datetime.date
+    date: Annotated[datetime.date, BeforeValidator(_date)]
 
 
 class _Datasheet(_Strict):

@@ -8,7 +8,6 @@ planned. A fake model samples one token whenever a step completes all known toke
 early.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from policies.preemption.latest import Latest
 from policies.preemption.lowest_priority import LowestPriority
 from simcore.clock import NS_PER_S
 from simcore.content import Content, Run
-from simcore.errors import FileError
+from simcore.files import read_json
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import Request
 from simcore.scheduling.scheduler import Scheduler
@@ -98,13 +97,9 @@ class Difference:
 def read_recording(path: Path) -> Recording:
     """The recording in a file; raises ``FileError`` or ``InputError`` if it holds none."""
     try:
-        return Recording.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        return Recording.model_validate(read_json(path))
     except ValidationError as error:
         raise explain(error, Recording, f"{path}: ") from error
-    except json.JSONDecodeError as error:
-        raise FileError(path, f"not valid JSON: {error.msg}", error.lineno) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(path, f"cannot be read ({error})") from error
 
 
 def first_difference(recording: Recording) -> Difference | None:

@@ -8,6 +8,7 @@ from simcore.comparison.comparison import Comparison
 from simcore.comparison.plan import Plan
 from simcore.comparison.run_store import write_json
 from simcore.errors import FileError
+from simcore.files import writing
 
 COMPARISON = "comparison.json"
 REPORT = "report.html"
@@ -17,6 +18,11 @@ _PARTS = (COMPARISON, REPORT, RUNS, f"{COMPARISON}.part", f"{REPORT}.part")
 
 def check_comparison_folder(folder: Path) -> None:
     """Raise ``FileError`` unless a comparison can be written to ``folder``: missing, empty, or another one's."""
+    with writing(folder):
+        _check_place(folder)
+
+
+def _check_place(folder: Path) -> None:
     parent = folder.absolute()
     while not parent.exists() and parent != parent.parent:
         parent = parent.parent
@@ -42,12 +48,10 @@ def earlier_looks(plan: Plan, folder: Path) -> tuple[int, ...]:
 
 def write_comparison(comparison: Comparison, folder: Path, report: str) -> None:
     """Write the comparison and its report beside the runs; raises ``FileError`` if that cannot be done."""
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RUNS).mkdir(exist_ok=True)
         write_json(comparison.document(), folder / COMPARISON)
         part = folder / f"{REPORT}.part"
         part.write_text(report, encoding="utf-8")
         os.replace(part, folder / REPORT)
-    except OSError as error:
-        raise FileError(folder, f"cannot be written ({error.strerror or error})") from error

@@ -14,6 +14,7 @@ from simcore.comparison.compared_metrics import ComparedMetric, chosen_metrics
 from simcore.comparison.fingerprint import Fingerprints
 from simcore.errors import InputError, Phrase, UnknownNameError
 from simcore.scenario import override
+from simcore.scenario.plain_data import plain_data
 from simcore.simulation import Simulation
 from simcore.workload import ClosedLoop, Sessions, Workload
 from simcore.workload.batch import RequestBatch
@@ -77,6 +78,7 @@ def plan_comparison(
     the scenario's. ``baseline`` is the label of the variant that the others are held against, or the value where only
     one key is varied; by default it is the first. Raises ``ServetwinError`` for whatever is wrong with any of this.
     """
+    vary = plain_data(vary, "--vary")
     chosen = chosen_metrics(None if metrics is None else tuple(metrics))
     settings = _combinations(vary)
     labels = [_label(setting) for setting in settings]

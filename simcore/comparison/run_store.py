@@ -13,6 +13,7 @@ import pyarrow.parquet as parquet
 from simcore.comparison.compared_metrics import KEPT_COLUMNS, RunRecord
 from simcore.comparison.plan import PlannedRun
 from simcore.errors import FileError
+from simcore.files import writing
 from simcore.result import Result
 
 RUN = "run.json"
@@ -39,22 +40,22 @@ class RunStore:
     def keep(self, run: PlannedRun, result: Result) -> None:
         """Write what comparisons need of a finished run; raises ``FileError`` if that cannot be done."""
         place = self.folder / run.name
-        try:
+        with writing(place):
             place.mkdir(parents=True, exist_ok=True)
             (place / RUN).unlink(missing_ok=True)
             table = pa.table({name: pa.array(result.requests[name]) for name in KEPT_COLUMNS})
-            parquet.write_table(table, place / REQUESTS, compression="zstd")
+            with (place / REQUESTS).open("wb") as file:  # Arrow takes no path that is not UTF-8
+                parquet.write_table(table, file, compression="zstd")
             kept = {"fingerprint": run.fingerprint, "scenario": run.document, "summary": result.summary}
             write_json(kept, place / RUN)
-        except OSError as error:
-            raise FileError(place, f"cannot be written ({error.strerror or error})") from error
 
     def record(self, run: PlannedRun) -> RunRecord:
         """What was kept of a run that is there; raises ``FileError`` if it cannot be read."""
         place = self.folder / run.name
         try:
             summary = json.loads((place / RUN).read_text(encoding="utf-8"))["summary"]
-            table = parquet.read_table(place / REQUESTS).sort_by("request_id")  # arrivals may depend on the variant
+            with (place / REQUESTS).open("rb") as file:
+                table = parquet.read_table(file).sort_by("request_id")  # arrivals may depend on the variant
         except (OSError, ValueError, pa.ArrowException) as error:
             raise FileError(place, "holds no readable run; delete it, and it is run again") from error
         return RunRecord(summary, {name: table[name].to_numpy() for name in KEPT_COLUMNS})

@@ -9,6 +9,7 @@ from os import sep
 from pathlib import Path
 
 from simcore.errors import FileError, UnknownNameError, nearest_name
+from simcore.files import opening
 from simcore.models.catalogue import Preset, Published, load_preset, load_preset_spec, preset_names
 from simcore.models.config_file import load_config_file, read_config
 from simcore.models.spec import (
@@ -59,10 +60,8 @@ def load_model(name_or_path: str) -> ModelSpec:
     if name_or_path in preset_names():
         return load_preset_spec(name_or_path)
     path = Path(name_or_path)
-    try:
+    with opening(path):
         exists = path.exists()
-    except (OSError, ValueError) as error:
-        raise FileError(path, f"cannot be read ({error})") from error
     if exists or path.suffix == ".json":
         return load_config_file(path)
     if sep in name_or_path:

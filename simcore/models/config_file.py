@@ -1,6 +1,5 @@
 """From a Hugging Face ``config.json`` to the facts of a model."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from simcore.errors import FileError, InputError
+from simcore.files import check_path, read_json
 from simcore.models.families import FAMILIES, DecoderConfig
 from simcore.models.spec import ModelSpec
 from simcore.validation import explain
@@ -22,17 +22,9 @@ def load_config_file(path: Path) -> ModelSpec:
 
     Raises ``FileError`` if there is no such file or it is not JSON, ``InputError`` if a key is missing or absurd.
     """
+    check_path(path)
     file = path / "config.json" if path.is_dir() else path
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError(file, "no such file") from None
-    except OSError as error:
-        raise FileError(file, f"cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise FileError(file, "not UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        raise FileError(file, f"not valid JSON ({error.msg})", error.lineno) from None
+    config = read_json(file)
     if not isinstance(config, dict):
         raise FileError(file, "expected a JSON object of configuration keys")
     name = file.resolve().parent.name if file.name == "config.json" else file.stem
@@ -61,10 +53,15 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
 
 def _family(config: Mapping[str, Any], source: str) -> type[DecoderConfig]:
     """By ``architectures``, which says what is run; by ``model_type`` where a nested configuration leaves that out."""
-    architectures = config.get("architectures")
-    if isinstance(architectures, list) and architectures:
-        return _supported(f"{source}architectures", architectures[0], _BY_ARCHITECTURE)
-    return _supported(f"{source}model_type", config.get("model_type"), _BY_MODEL_TYPE)
+    architectures, model_type = config.get("architectures"), config.get("model_type")
+    if not (isinstance(architectures, list) and architectures):
+        return _supported(f"{source}model_type", model_type, _BY_MODEL_TYPE)
+    family = _supported(f"{source}architectures", architectures[0], _BY_ARCHITECTURE)
+    # A type that is not known may well be a relative's own name for the same architecture.
+    if isinstance(model_type, str) and _BY_MODEL_TYPE.get(model_type, family) is not family:
+        expected = f"{' or '.join(family.model_types)}, as architectures is {architectures[0]}"
+        raise InputError(f"{source}model_type", model_type, expected)
+    return family
 
 
 def _supported(field: str, name: object, families: Mapping[str, type[DecoderConfig]]) -> type[DecoderConfig]:

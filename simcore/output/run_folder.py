@@ -23,6 +23,7 @@ import pyarrow.parquet as parquet
 import yaml
 
 from simcore.errors import FileError
+from simcore.files import writing
 from simcore.output.timeline import write_timeline
 from simcore.result import Columns, Result
 
@@ -37,10 +38,8 @@ def check_destination(folder: Path) -> None:
 
     It must be missing (and its nearest parent writable), empty, or hold a run and nothing else, which is then replaced.
     """
-    try:
+    with writing(folder):
         _check_place(_place(folder), folder)
-    except OSError as error:
-        raise FileError(folder, f"cannot be written ({_why(error)})") from error
 
 
 def _place(folder: Path) -> Path:
@@ -76,15 +75,13 @@ def write_run_folder(result: Result, folder: Path, report: str | None = None) ->
     """
     check_destination(folder)
     place = _place(folder)
-    try:
+    with writing(folder):
         place.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as beside:
+        with TemporaryDirectory(prefix=".servetwin-", dir=place.parent) as beside:
             new = Path(beside) / "new"
             new.mkdir()
             _write_files(result, new, report)
             _move_into_place(new, place, Path(beside) / "old")
-    except OSError as error:
-        raise FileError(folder, f"cannot be written ({_why(error)})") from error
 
 
 def _move_into_place(new: Path, place: Path, old: Path) -> None:
@@ -96,10 +93,6 @@ def _move_into_place(new: Path, place: Path, old: Path) -> None:
         # Whatever came in between, Ctrl-C included: the earlier run is not lost.
         if old.exists() and not place.exists():
             old.rename(place)
-
-
-def _why(error: OSError) -> str:
-    return error.strerror or str(error)
 
 
 def _write_files(result: Result, folder: Path, report: str | None) -> None:
@@ -128,4 +121,5 @@ def _write_table(columns: Columns, path: Path, summary: Mapping[str, Any]) -> No
         for name, values in columns.items()
     }
     table = pa.table(arrays).replace_schema_metadata({"schema_version": str(summary["schema_version"])})
-    parquet.write_table(table, path, compression="zstd")
+    with path.open("wb") as file:  # Arrow takes no path that is not UTF-8
+        parquet.write_table(table, file, compression="zstd")

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.clock import NS_PER_S
-from simcore.errors import FileError, InputError
+from simcore.errors import InputError
+from simcore.files import writing
 from simcore.result import Columns, Result
 
 Event = dict[str, Any]
@@ -54,11 +55,8 @@ def write_timeline(result: Result, target: TextIO | str | PathLike[str], max_eve
     if max_events < 1:
         raise InputError("max_events", max_events, "a whole number of at least 1")
     if isinstance(target, str | PathLike):
-        try:
-            with open(target, "w", encoding="utf-8") as stream:
-                _write(result, stream, max_events)
-        except OSError as error:
-            raise FileError(target, f"cannot be written ({error.strerror})") from error
+        with writing(target), open(target, "w", encoding="utf-8") as stream:
+            _write(result, stream, max_events)
     else:
         _write(result, target, max_events)
 

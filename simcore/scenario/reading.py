@@ -9,10 +9,11 @@ import yaml
 from pydantic import ValidationError
 
 from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.scenario.plain_data import MOST_LEVELS, plain_data
 from simcore.scenario.policy_choice import complete_policy
 from simcore.scenario.sections import Scenario
-from simcore.scenario.yaml_text import parse_yaml, read_yaml, yaml_problem
 from simcore.validation import explain
+from simcore.yaml_text import parse_yaml, read_yaml, yaml_problem
 
 
 def engine_names() -> tuple[str, ...]:
@@ -36,17 +37,19 @@ def override(document: Mapping[str, Any], assignments: Iterable[str]) -> dict[st
     The value takes the place of what stood there, whole sections included; everything beside it stays. Raises
     ``InputError`` for what is no assignment.
     """
-    changed = _with_named_policies(document)
+    changed = _with_named_policies(plain_data(document, "the scenario"))
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         path = key.strip().split(".")
+        if len(path) > MOST_LEVELS:
+            raise InputError("--set", assignment, f"a key of at most {MOST_LEVELS} levels")
         if not equals or not all(path):
             raise InputError("--set", assignment, "KEY=VALUE, such as workload.arrivals.rate_per_s=12")
         try:
             value = parse_yaml(text)
         except yaml.YAMLError as error:
             raise InputError(f"--set {key}", text, f"a value in YAML ({yaml_problem(error)})") from None
-        changed = _with_named_policies(_replaced(changed, path, value))
+        changed = _with_named_policies(_replaced(changed, path, plain_data(value, f"--set {key}")))
     return changed
 
 
@@ -71,6 +74,7 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
 
     Raises ``InputError`` for the first thing that is wrong with it.
     """
+    document = plain_data(document, "the scenario")
     engine = document.get("engine", "vllm-v1")
     if not isinstance(engine, str):
         raise InputError("engine", engine, f"one of {', '.join(engine_names())}")

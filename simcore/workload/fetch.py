@@ -16,6 +16,7 @@ from typing import IO
 import yaml
 
 from simcore.errors import FileError, UnknownNameError
+from simcore.files import opening
 
 _CHUNK_BYTES = 1 << 20
 _TIMEOUT_S = 60
@@ -57,8 +58,10 @@ def fetch(trace: KnownTrace, folder: Path) -> Path:
     or if another file of that name is in the way.
     """
     target = folder / trace.file
-    if target.exists():
-        if _sha256(target) != trace.sha256:
+    with opening(target):
+        found = _sha256(target) if target.exists() else None
+    if found is not None:
+        if found != trace.sha256:
             raise FileError(
                 target, f"is in the way and is not the trace {trace.name}: move it or choose another folder"
             )

@@ -73,6 +73,22 @@ def test_the_newer_spelling_of_the_dtype_is_understood():
     assert read_config(config, "m").dtype == "fp16"
 
 
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "expected"),
+    [
+        ("qwen2", "LlamaForCausalLM", "llama"),
+        ("llama", "Qwen2ForCausalLM", "qwen2"),
+        ("gemma2", "Gemma3ForCausalLM", "gemma3 or gemma3_text"),
+    ],
+)
+def test_a_type_that_contradicts_the_architecture_is_refused(model_type, architecture, expected):
+    config = {**LLAMA, "model_type": model_type, "architectures": [architecture]}
+    with pytest.raises(InputError) as caught:
+        read_config(config, "m", "config.json: ")
+    said = f"config.json: model_type is '{model_type}', expected {expected}, as architectures is {architecture}."
+    assert str(caught.value) == said
+
+
 def test_the_architecture_is_found_by_model_type_where_a_file_leaves_architectures_out():
     assert read_config(without(LLAMA, "architectures"), "m") == read_config(LLAMA, "m")
 
@@ -243,7 +259,9 @@ def test_an_unsupported_architecture_is_refused_with_the_supported_ones(config):
     [
         (b'{\n"hidden_size": }', r"config\.json, line 2: not valid JSON \(Expecting value\)\."),
         (b"[]", r"config\.json: expected a JSON object of configuration keys\."),
-        (b"\xff\xfe", r"config\.json: not UTF-8 text\."),
+        (b"{\n\xff\xfe", r"config\.json, line 2: is not UTF-8 text, expected a JSON file\."),
+        (b"[" * 100_000, r"config\.json: not valid JSON \(it is nested too deeply\)\."),
+        (b"[" + b"9" * 5000 + b"]", r"config\.json: not valid JSON \(it holds a number beyond all bounds\)\."),
     ],
 )
 def test_a_broken_file_is_named(tmp_path, content, message):

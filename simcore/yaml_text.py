@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from yaml.constructor import ConstructorError
 from yaml.reader import ReaderError
 
 from simcore.errors import FileError
+from simcore.files import read_text
 
 _FLOAT = "tag:yaml.org,2002:float"
 _MERGE = "tag:yaml.org,2002:merge"
@@ -69,22 +71,15 @@ def parse_yaml(text: str) -> Any:
         raise yaml.YAMLError("it is nested too deeply") from None
 
 
-def read_yaml(path: Path) -> Any:
-    """The document in the file at ``path``; raises ``FileError``, naming the line where one is to blame."""
+def read_yaml(file: Path | Traversable, shown: str | None = None) -> Any:
+    """The document in a file; raises ``FileError``, which calls it ``shown`` if given and names the line to blame."""
+    text = read_text(file, "YAML file", shown)
     try:
-        return parse_yaml(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError(path, "no such file") from None
-    except IsADirectoryError:
-        raise FileError(path, "is a folder, expected a YAML file") from None
-    except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError:
-        raise FileError(path, "is not UTF-8 text, expected a YAML file") from None
+        return parse_yaml(text)
     except yaml.YAMLError as error:
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         line = mark.line + 1 if mark else None
-        raise FileError(path, f"not valid YAML: {yaml_problem(error)}", line) from error
+        raise FileError(shown or str(file), f"not valid YAML: {yaml_problem(error)}", line) from error
 
 
 def yaml_problem(error: yaml.YAMLError) -> str:
