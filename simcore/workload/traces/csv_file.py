@@ -11,7 +11,10 @@ from simcore.workload.traces.text import opened
 def column_names(path: Path) -> list[str]:
     """The header. Raises FileError for an empty or unreadable file."""
     with opened(path) as text:
-        header = next(csv.reader(text), None)
+        try:
+            header = next(csv.reader(text, strict=True), None)
+        except csv.Error as error:
+            raise FileError(path, f"is not valid CSV ({error})", 1) from error
         if not header:
             raise FileError(path, "is empty, expected a line of column names")
         return [name.strip() for name in header]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore.errors import FileError, nearest_name
+from simcore.files import json_problem
 from simcore.workload.traces.text import opened
 
 
@@ -31,15 +32,29 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[object]
         yield line, [record[name] for name in columns]
 
 
+class _RepeatedKeyError(Exception):
+    """An object has a key twice; the message is the key."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _RepeatedKeyError(repr(next(name for name in names if names.count(name) > 1)))
+    return record
+
+
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with opened(path) as text:
         for line, content in enumerate(text, start=1):
             if not content.strip():
                 continue
             try:
-                record = json.loads(content, parse_float=Decimal)
-            except (json.JSONDecodeError, RecursionError) as error:
-                raise FileError(path, f"is not valid JSON ({error})", line) from error
+                record = json.loads(content, parse_float=Decimal, object_pairs_hook=_object)
+            except _RepeatedKeyError as error:
+                raise FileError(path, f"has the key {error} twice", line) from error
+            except (ValueError, RecursionError) as error:
+                raise FileError(path, f"is not valid JSON ({json_problem(error)})", line) from error
             if not isinstance(record, dict):
                 raise FileError(path, "is not a JSON object", line)
             yield line, record

@@ -9,6 +9,8 @@ from simcore.workload.traces import csv_file, jsonl_file, parquet_file
 from simcore.workload.traces.formats import FORMATS, Columns, FileKind
 
 Rows = Iterator[tuple[int, list[object]]]
+_LISTED = 20
+"""Columns that an error names, of a file that has more."""
 
 _ROWS: dict[FileKind, Callable[[Path, Sequence[str]], Rows]] = {
     "csv": csv_file.rows,
@@ -67,6 +69,10 @@ def find_layout(path: Path, format: str = "auto", columns: Columns | None = None
     else:
         kind, columns = FORMATS[format].kind, FORMATS[format].columns
     found = _COLUMN_NAMES[kind](path)
+    used = [columns.arrival, columns.prompt_tokens, columns.output_tokens, *columns.of_senders().values()]
+    for name in used:
+        if found.count(name) > 1:
+            raise FileError(path, f"has the column {name!r} {_times(found.count(name))}, expected it once")
     needed = [columns.prompt_tokens, columns.output_tokens, *columns.of_senders().values()]
     if format == kind and columns.arrival != Columns().arrival:
         needed.append(columns.arrival)  # named by the user, so not a file of lengths alone
@@ -76,8 +82,18 @@ def find_layout(path: Path, format: str = "auto", columns: Columns | None = None
         if name not in found:
             nearest = nearest_name(name, found)
             hint = f" (did you mean {nearest!r}?)" if nearest else ""
-            raise FileError(path, f"has no column {name!r} of format {format}{hint}; it has {', '.join(found)}")
+            raise FileError(path, f"has no column {name!r} of format {format}{hint}; it has {_listed(found)}")
     return Layout(format, kind, columns, columns.arrival in found, columns.hash_ids in found)
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names of columns; of many, the first."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
 
 
 def _kind_of(path: Path) -> FileKind:
@@ -102,5 +118,5 @@ def _recognised(path: Path, kind: FileKind) -> tuple[str, Columns]:
     best = max(formats, key=fit)
     if fit(best)[1] == 0:
         expected = f"those of a known format ({', '.join(formats)}), or 'columns' that name them"
-        raise FileError(path, f"has the columns {', '.join(sorted(found))}, expected {expected}")
+        raise FileError(path, f"has the columns {_listed(sorted(found))}, expected {expected}")
     return best, FORMATS[best].columns

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simcore.errors import FileError
+from simcore.files import opening
 
 
 def column_names(path: Path) -> list[str]:
@@ -37,12 +38,9 @@ def _values(column: Any) -> list[object]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    try:
-        with pq.ParquetFile(path) as parquet:
-            yield parquet
-    except FileNotFoundError as error:
-        raise FileError(path, "no such file") from error
-    except pa.ArrowInvalid as error:
-        raise FileError(path, "is not a Parquet file") from error
-    except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror or error})") from error
+    with opening(path, "Parquet file"):
+        try:
+            with path.open("rb") as file, pq.ParquetFile(file) as parquet:  # Arrow takes no path that is not UTF-8
+                yield parquet
+        except pa.ArrowInvalid as error:
+            raise FileError(path, "is not a Parquet file") from error

@@ -13,7 +13,7 @@ from simcore.workload.traces.formats import Columns
 from simcore.workload.traces.hash_ids import HashIdColumn
 from simcore.workload.traces.layout import Layout, find_layout
 from simcore.workload.traces.senders import SenderColumns
-from simcore.workload.traces.values import arrival_ns, token_count
+from simcore.workload.traces.values import LATEST_NS, ArrivalTimes, token_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,13 @@ def read_trace(
     senders = SenderColumns(layout.columns.of_senders())
     hash_ids = HashIdColumn(layout.columns.hash_ids or "", layout.columns.block_tokens) if layout.has_hash_ids else None
     failed = out_of_order = 0
-    names, unit = layout.columns, layout.columns.arrival_unit
+    names = layout.columns
+    times = ArrivalTimes(names.arrival, names.arrival_unit)
     for place, (prompt_value, output_value, *others) in layout.rows(path):
         try:
             prompt = token_count(names.prompt_tokens, prompt_value)
             output = token_count(names.output_tokens, output_value, least=0)
-            arrival = arrival_ns(names.arrival, others.pop(0), unit) if layout.has_arrivals else 0
+            arrival = times.parse(others.pop(0)) if layout.has_arrivals else 0
             ids = hash_ids.parse(others.pop(0), prompt) if hash_ids is not None else []
             sender = senders.parse(others)
         except ValueError as error:
@@ -107,6 +108,8 @@ def read_trace(
     if not arrivals:
         raise FileError(path, "holds no request" + (" that succeeded" if failed else ""))
     recorded_ns, prompt_tokens, output_tokens = (np.frombuffer(c, dtype=np.int64) for c in (arrivals, prompts, outputs))
+    if int(recorded_ns.max()) - int(recorded_ns.min()) > LATEST_NS:
+        raise FileError(path, "has arrivals more than 292 years apart, the most that a clock holds")
     order = np.argsort(recorded_ns, kind="stable") if out_of_order else slice(None)
     return Trace(
         layout.format,

@@ -13,7 +13,9 @@ from simcore.workload.traces.formats import ArrivalUnit
 _NS_PER_UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
-_LATEST_NS = 2**63 - 1
+LATEST_NS = 2**63 - 1
+_LONGEST_VALUE = 80
+"""Characters of a value that an error shows."""
 
 
 def token_count(column: str, value: object, least: int = 1) -> int:
@@ -61,23 +63,51 @@ def _whole_number(column: str, value: object, least: int) -> int:
     return whole
 
 
-def arrival_ns(column: str, value: object, unit: ArrivalUnit) -> int:
-    """An arrival in nanoseconds since the origin of its clock. Raises ValueError if ``value`` is no such time."""
-    if unit == "timestamp":
-        nanoseconds = _timestamp_ns(column, value)
-    else:
-        number = _decimal(value)
-        if number is None:
-            raise ValueError(_expected(column, value, f"a number ({unit})"))
-        nanoseconds = round(number * _NS_PER_UNIT[unit])
-    if abs(nanoseconds) > _LATEST_NS:
-        raise ValueError(_expected(column, value, "a time within 292 years of the clock's origin"))
-    return nanoseconds
+class ArrivalTimes:
+    """Reads a column of arrival times, row by row. Of dates, either all state their offset from UTC or none does."""
+
+    def __init__(self, column: str, unit: ArrivalUnit) -> None:
+        self._column = column
+        self._unit = unit
+        self._offsets_stated: bool | None = None
+
+    def parse(self, value: object) -> int:
+        """An arrival in nanoseconds since the origin of its clock. Raises ValueError if ``value`` is no such time."""
+        if self._unit == "timestamp":
+            nanoseconds = self._timestamp_ns(value)
+        else:
+            number = _decimal(value)
+            if number is None:
+                raise ValueError(_expected(self._column, value, f"a number ({self._unit})"))
+            nanoseconds = round(number * _NS_PER_UNIT[self._unit])
+        if abs(nanoseconds) > LATEST_NS:
+            raise ValueError(_expected(self._column, value, "a time within 292 years of the clock's origin"))
+        return nanoseconds
+
+    def _timestamp_ns(self, value: object) -> int:
+        if isinstance(value, np.datetime64):
+            return int(value.astype("datetime64[ns]").astype(np.int64))
+        match = _TIMESTAMP.fullmatch(value.strip()) if isinstance(value, str) else None
+        if match is None:
+            raise ValueError(_expected(self._column, value, "a date and time such as 2023-11-16 18:15:46.68"))
+        try:
+            moment = datetime.fromisoformat(match[1] + (match[3] or ""))
+        except ValueError as error:
+            raise ValueError(_expected(self._column, value, "a date and time that exists")) from error
+        stated = moment.tzinfo is not None
+        if self._offsets_stated not in (None, stated):
+            rule = "with an offset from UTC, such as Z," if self._offsets_stated else "without an offset from UTC"
+            raise ValueError(_expected(self._column, value, f"a time {rule} as in the rows above"))
+        self._offsets_stated = stated
+        since = (moment if stated else moment.replace(tzinfo=UTC)) - _EPOCH
+        return since // timedelta(microseconds=1) * 1000 + int((match[2] or "").ljust(9, "0"))
 
 
 def _decimal(value: object) -> Decimal | None:
     """A finite number, or None. Floats stand for the shortest decimal that reads back as the same float."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        return None
+    if isinstance(value, str) and ("_" in value or not value.isascii()):  # which Decimal takes, and no trace means
         return None
     try:
         number = Decimal(repr(value) if isinstance(value, float) else value)
@@ -87,22 +117,10 @@ def _decimal(value: object) -> Decimal | None:
     return number if number.is_finite() and number.adjusted() < 30 else None
 
 
-def _timestamp_ns(column: str, value: object) -> int:
-    if isinstance(value, np.datetime64):
-        return int(value.astype("datetime64[ns]").astype(np.int64))
-    match = _TIMESTAMP.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(_expected(column, value, "a date and time such as 2023-11-16 18:15:46.68"))
-    try:
-        moment = datetime.fromisoformat(match[1] + (match[3] or ""))
-    except ValueError as error:
-        raise ValueError(_expected(column, value, "a date and time that exists")) from error
-    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
-    return since // timedelta(microseconds=1) * 1000 + int((match[2] or "").ljust(9, "0"))
-
-
 def _expected(column: str, value: object, expected: str) -> str:
     if value is None or value == "":
         return f"{column} is missing, expected {expected}"
     shown = str(value) if isinstance(value, Decimal) else repr(value)
+    if len(shown) > _LONGEST_VALUE:
+        shown = f"{shown[:_LONGEST_VALUE]}..."
     return f"{column} is {shown}, expected {expected}"

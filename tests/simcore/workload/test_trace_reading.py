@@ -1,6 +1,7 @@
 import csv
 import gzip
 import json
+import zlib
 from datetime import datetime
 from pathlib import Path
 
@@ -96,9 +97,54 @@ def test_epoch_seconds_keep_every_digit(tmp_path):
 
 
 def test_timestamps_with_an_offset(tmp_path):
-    text = "t,p,o\n2024-05-10T00:00:00+02:00,1,2\n2024-05-09 22:00:01.000000001Z,1,2\n2024-05-09 22:00:02,1,2\n"
+    text = "t,p,o\n2024-05-10T00:00:00+02:00,1,2\n2024-05-09 22:00:01.000000001Z,1,2\n2024-05-09 22:00:02Z,1,2\n"
     trace = read_trace(write(tmp_path, "own.csv", text), columns=Columns("t", "timestamp", "p", "o"))
     assert arrivals(trace) == [0, S + 1, 2 * S]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rule"),
+    [
+        ("2024-05-09 22:00:01Z", "2024-05-09 22:00:02", "a time with an offset from UTC, such as Z, as in"),
+        ("2024-05-09 22:00:01", "2024-05-09 22:00:02+01:00", "a time without an offset from UTC as in"),
+    ],
+)
+def test_timestamps_with_and_without_an_offset_are_not_mixed(tmp_path, first, second, rule):
+    path = write(tmp_path, "own.csv", f"t,p,o\n{first},1,2\n{second},1,2\n")
+    with pytest.raises(FileError) as caught:
+        read_trace(path, columns=Columns("t", "timestamp", "p", "o"))
+    assert str(caught.value) == f"{path}, line 3: t is {second!r}, expected {rule} the rows above."
+
+
+@pytest.mark.parametrize("column", ["arrival_s", "prompt_tokens", "output_tokens"])
+@pytest.mark.parametrize("number", ["1_000", "１０", "١٢"])
+def test_numbers_are_plain_ones(tmp_path, column, number):
+    row = {"arrival_s": "0", "prompt_tokens": "10", "output_tokens": "20"} | {column: number}
+    path = write(tmp_path, "own.csv", f"{','.join(row)}\n0,1,1\n{','.join(row.values())}\n")
+    with pytest.raises(FileError, match=f"own.csv, line 3: {column} is '{number}', expected a "):
+        read_trace(path)
+    quoted = write(tmp_path, "own.jsonl", json.dumps({**row, column: number}) + "\n")
+    with pytest.raises(FileError, match=f"own.jsonl, line 1: {column} is '{number}', expected a "):
+        read_trace(quoted)
+
+
+def test_a_column_that_stands_twice(tmp_path):
+    header = "arrival_s,prompt_tokens,output_tokens,prompt_tokens\n"
+    path = write(tmp_path, "own.csv", f"{header}0,1,2,3\n")
+    with pytest.raises(FileError, match=r"own.csv: has the column 'prompt_tokens' twice, expected it once\."):
+        read_trace(path)
+    with pytest.raises(FileError, match="has the column 'prompt_tokens' twice"):
+        read_trace(path, columns=Columns())
+    unused = write(tmp_path, "unused.csv", "arrival_s,prompt_tokens,output_tokens,x,x,x\n0,1,2,3,3,3\n")
+    assert len(read_trace(unused)) == 1
+    table = pa.Table.from_arrays([pa.array([1.0])] * 4, names=header.strip().split(","))
+    pq.write_table(table, tmp_path / "own.parquet")
+    with pytest.raises(FileError, match="has the column 'prompt_tokens' twice"):
+        read_trace(tmp_path / "own.parquet")
+    keys = '{"arrival_s": 0, "prompt_tokens": 1, "output_tokens": 1}\n'
+    repeated = write(tmp_path, "own.jsonl", keys + keys.replace("output_tokens", "prompt_tokens"))
+    with pytest.raises(FileError, match=r"own.jsonl, line 2: has the key 'prompt_tokens' twice\."):
+        read_trace(repeated)
 
 
 @pytest.mark.parametrize("unit", ["timestamp", "s"])
@@ -188,14 +234,65 @@ def test_a_missing_file(tmp_path, name):
         read_trace(tmp_path / name)
 
 
-def test_broken_gzip_and_encoding(tmp_path):
-    packed = gzip.compress((AZURE * 50).encode())
-    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
-    (tmp_path / "plain.csv.gz").write_bytes(AZURE.encode())
-    (tmp_path / "latin.csv").write_bytes(b"arrival_s,prompt_tokens,output_tokens,n\xe9\n")
-    for name, problem in (("cut.csv.gz", "broken gzip"), ("plain.csv.gz", "broken gzip"), ("latin.csv", "not UTF-8")):
-        with pytest.raises(FileError, match=problem):
+def test_broken_gzip_and_encoding_name_the_line(tmp_path):
+    header, rows = b"arrival_s,prompt_tokens,output_tokens\n", [b"%d,%d,7\n" % (row, 1 + row) for row in range(20_000)]
+    packed = gzip.compress(header + b"".join(rows))
+    cut = packed[: len(packed) // 2]
+    whole_lines = zlib.decompressobj(wbits=31).decompress(cut).count(b"\n")
+    files = {
+        "cut.csv.gz": (cut, f", line {whole_lines + 1}: is where the gzip file breaks off."),
+        "head.csv.gz": (packed[:5], ", line 1: is where the gzip file breaks off."),
+        "checksum.csv.gz": (packed[:-8] + bytes(8), ": is a broken gzip file (its checksum is wrong)."),
+        "plain.csv.gz": (header, ": is a broken gzip file (it has no gzip header)."),
+        "header.csv": (b"arrival_s,prompt_tokens,output_tokens,n\xe9\n", ", line 1: is not UTF-8 text."),
+        "row.csv": (header + b"".join([*rows, b"\xff,1,1\n", *rows]), ", line 20002: is not UTF-8 text."),
+        "row.csv.gz": (gzip.compress(header + rows[0] + b"\xff,1,1\n"), ", line 3: is not UTF-8 text."),
+        "row.jsonl": (
+            b'\n{"arrival_s": 0, "prompt_tokens": 1, "output_tokens": 1, "x": "\xe9"}\n',
+            ", line 2: is not UTF-8",
+        ),
+    }
+    for name, (content, said) in files.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(FileError) as caught:
             read_trace(tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}{said}")
+
+
+def test_arrivals_further_apart_than_a_clock_holds(tmp_path):
+    rows = "arrival_s,prompt_tokens,output_tokens\n-9e9,1,1\n9e9,1,1\n"
+    with pytest.raises(FileError, match="has arrivals more than 292 years apart"):
+        read_trace(write(tmp_path, "own.csv", rows))
+
+
+def test_what_can_be_no_path(tmp_path):
+    for name in ("a\0b.csv", "a\ud800.csv", "x" * 300 + ".csv", "a\0b.parquet", "x" * 300 + ".parquet", "a\0.csv.gz"):
+        with pytest.raises(FileError) as caught:
+            read_trace(tmp_path / name)
+        assert str(caught.value).isprintable()
+        assert caught.value.problem.startswith(
+            ("cannot be a path", "cannot be read (File name too long)", "cannot be read (")
+        )
+
+
+def test_json_that_no_parser_takes(tmp_path):
+    for text, why in (
+        ("[" * 100_000, "nested too deeply"),
+        ("9" * 5000, "a number beyond all bounds"),
+        ("{", "Expecting"),
+    ):
+        with pytest.raises(FileError, match=f"own.jsonl, line 1: is not valid JSON .*{why}"):
+            read_trace(write(tmp_path, "own.jsonl", text))
+
+
+def test_a_header_that_is_no_text_for_one_line(tmp_path):
+    path = write(tmp_path, "own.csv", '"a\nb",' + ",".join(f"c{number}" for number in range(5000)) + "\n1,2\n")
+    with pytest.raises(FileError) as caught:
+        read_trace(path)
+    assert str(caught.value).isprintable()
+    assert "and 4981 more" in str(caught.value)
+    with pytest.raises(FileError, match="line 1: is not valid CSV"):
+        read_trace(write(tmp_path, "long.csv", "x" * 200_000 + "\n1\n"))
 
 
 def test_unknown_format_and_columns_of_a_named_format(tmp_path):
