@@ -1,57 +1,71 @@
-"""The command line: what users type first."""
+"""Where the command line starts and ends: exit codes, and one sentence on what a user got wrong.
 
+Everything else is imported within ``main``, so that Ctrl-C ends quietly from the first moment.
+"""
+
+import os
+import signal
 import sys
-from importlib.metadata import version
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 
-import typer
-
-from servetwin.compare_command import compare
-from servetwin.doctor_command import doctor
-from servetwin.fact_commands import hardware, models
-from servetwin.parity_command import parity
-from servetwin.policies_command import policies
-from servetwin.run_command import run
-from servetwin.trace_commands import trace_app
-from simcore.errors import ServetwinError
-
-app = typer.Typer(
-    name="servetwin",
-    help="A twin of an LLM inference service.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    add_completion=False,
-)
-app.command()(run)
-app.command()(compare)
-app.command()(models)
-app.command()(hardware)
-app.command()(policies)
-app.command()(parity)
-app.command()(doctor)
-app.add_typer(trace_app, name="trace")
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"servetwin {version('servetwin')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """A twin of an LLM inference service."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 
 def main() -> None:
-    """Run the command line; what a user got wrong is one sentence on standard error and exit code 2."""
+    """Run the command line; what a user got wrong is told on standard error, with exit code 2."""
+    with _ending_at_once_on_interrupt():
+        from servetwin.app import app
+        from servetwin.usage import usage_problem
+        from simcore.errors import ServetwinError
+    _settle_streams()
     try:
-        app()
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except ServetwinError as error:
         print(f"servetwin: {error}", file=sys.stderr)
-        sys.exit(2)
+    except MemoryError:
+        print("servetwin: This needs more memory than there is; fewer requests need less.", file=sys.stderr)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer would fail again at the end
+        print(f"servetwin: standard output cannot be written ({error.strerror}).", file=sys.stderr)
+    except Exception as error:
+        problem = usage_problem(error)
+        if problem is None:
+            raise
+        print(problem, file=sys.stderr)
+    sys.exit(2)
+
+
+def _settle_streams() -> None:
+    """Let no closed stream, and no letter that a terminal cannot show, end a run."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        if hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _ending_at_once_on_interrupt() -> Iterator[None]:
+    """Modules in the middle of being imported may turn a ``KeyboardInterrupt`` into another error, or swallow it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)

@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from servetwin.api import plan, save_comparison
+from servetwin.cli import INTERRUPTED
 from servetwin.compare_table import print_comparison
 from servetwin.console import console
 from simcore.comparison import Plan, PlannedRun, carry_out, evaluate
 from simcore.comparison.folder import RUNS, check_comparison_folder, earlier_looks
 from simcore.errors import InputError
-from simcore.scenario.yaml_text import parse_yaml, yaml_problem
-
-_INTERRUPTED = 130
+from simcore.scenario import read_scenario
+from simcore.yaml_text import parse_yaml, yaml_problem
 
 
 def compare(
@@ -61,11 +61,18 @@ def compare(
     Prints differences to the baseline with confidence intervals. The folder holds a report to open in a browser and all
     finished runs: after Ctrl-C, the same command goes on where it was.
     """
+    document = read_scenario(scenario)
     folder = out if out is not None or as_json else Path("runs") / f"{scenario.stem}-compare"
     if folder is not None:
         check_comparison_folder(folder)
     planned = plan(
-        scenario, _varied(vary or ()), seeds, baseline, None if metrics is None else metrics.split(","), set_ or ()
+        document,
+        _varied(vary or ()),
+        seeds,
+        baseline,
+        None if metrics is None else metrics.split(","),
+        set_ or (),
+        scenario.parent,
     )
     with _folder_for_runs(folder) as runs:
         looks = () if folder is None else earlier_looks(planned, folder)
@@ -77,7 +84,7 @@ def compare(
             interrupted, reused = True, 0
         comparison = evaluate(planned, runs, looks)
     if len(comparison.missing) == len(planned.runs):
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     if folder is not None:
         save_comparison(comparison, folder, f"{scenario.stem}: {', '.join(comparison.varied)}")
     if reused and not quiet:
@@ -90,7 +97,7 @@ def compare(
         if folder is not None:
             typer.echo(f"Folder: {folder}\nReport: {folder / 'report.html'}")
     if interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _varied(assignments: Sequence[str]) -> Mapping[str, list[Any]]:

@@ -9,7 +9,7 @@ from simcore.parity import first_difference, read_recording
 
 
 def parity(
-    files: Annotated[list[Path], typer.Argument(help="Recordings in JSON.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Recordings in JSON.")],
 ) -> None:
     """Hold the scheduler's decisions against recorded ones.
 

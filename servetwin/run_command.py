@@ -15,6 +15,7 @@ from servetwin.console import console
 from servetwin.run_table import print_run
 from simcore.errors import ServetwinError
 from simcore.output.run_folder import check_destination, summary_text
+from simcore.scenario import read_scenario
 
 
 def run(
@@ -37,10 +38,11 @@ def run(
 
     Prints the headline figures. The folder holds a report to open in a browser; an earlier run there is replaced.
     """
+    document = read_scenario(scenario)
     folder = out if out is not None or as_json else Path("runs") / scenario.stem
     if folder is not None:
         check_destination(folder)
-    simulation = prepare(scenario, set_ or ())
+    simulation = prepare(document, set_ or (), scenario.parent)
     if strict:
         # No profile is calibrated yet, so all of the time will be priced outside, which is known before it is run.
         raise ServetwinError(

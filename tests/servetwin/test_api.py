@@ -1,7 +1,10 @@
 """The Python API, and that a saved run can be run again from anywhere with the same outcome."""
 
+import ast
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import yaml
 import servetwin
 from simcore.models import load_preset
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 TRACE = "arrival_s,prompt_tokens,output_tokens\n0,10,20\n0.1,30,40\n0.05,50,6\n0.3,500,60\n"
 
 
@@ -95,3 +99,12 @@ def test_save_titles_the_report(project, tmp_path):
     result = servetwin.simulate("project/scenario.yaml")
     assert "<title>A title" in (servetwin.save(result, tmp_path / "one", "A title") / "report.html").read_text()
     assert "two" in (servetwin.save(result, str(tmp_path / "two")) / "report.html").read_text()[:2000]
+
+
+def test_the_package_itself_imports_nothing_heavy():
+    code = "import sys, servetwin; assert not {'numpy', 'simcore', 'typer'} & set(sys.modules); print(dir(servetwin))"
+    process = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert set(servetwin.__all__) <= set(ast.literal_eval(process.stdout))
+    assert servetwin.simulate.__module__ == "servetwin.api"
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        servetwin.simulat  # noqa: B018

@@ -22,6 +22,9 @@ BROKEN = {
     "other.json": '{"architectures": ["BertModel"]}',
     "no.json": "{",
     "gpu.yaml": "datasheet: 5\n",
+    "twofold.json": '{"architectures": ["LlamaForCausalLM"], "model_type": "qwen2"}',
+    "far.csv": TRACE.replace("0,10", "-9e9,10").replace("9,50", "9e9,50"),
+    "digits.csv": TRACE.replace("10", "9" * 5000),
 }
 FIXED = "prompt_tokens: {name: fixed, tokens: 5}, output_tokens: {name: fixed, tokens: 5}"
 POISSON = "arrivals: {name: poisson, rate_per_s: 3}"
@@ -166,6 +169,11 @@ VALUES = [
     ("workload={trace: good.csv, rate_scale: 0}", "workload.rate_scale is 0, expected a number greater than 0."),
     ("workload={trace: good.csv, rate_scale: 1e-300}", "workload.rate_scale is 1e-300, expected a scale at which all"),
     ("seed", "--set is 'seed', expected KEY=VALUE, such as"),
+    ("a." * 1000 + "b=1", "expected a key of at most 20 levels."),
+    (f"slo={'{a: ' * 200}1{'}' * 200}", "--set slo is nested too deeply, expected at most 20 levels."),
+    (f"slo={'[' * 5000}", "it is nested too deeply"),
+    (f"seed={'9' * 5000}", "expected a value in YAML (the value '9999"),
+    ("seed=&a [*a]", "--set seed is nested too deeply, expected at most 20 levels."),
     ("seed=[1", "--set seed is '[1', expected a value in YAML (expected ',' or ']'"),
     ("seed=!!int x", "--set seed is '!!int x', expected a value in YAML (the value 'x' cannot be read)."),
 ]
@@ -187,7 +195,7 @@ FILES = [
     ("workload={trace: empty.csv}", "empty.csv: is empty, expected a line of column names."),
     ("workload={trace: lengths.csv}", "lengths.csv: has no arrival times, expected them"),
     ("workload={trace: broken.jsonl}", "broken.jsonl, line 2: is not valid JSON"),
-    ("workload={trace: broken.csv.gz}", "broken.csv.gz: is a broken gzip file."),
+    ("workload={trace: broken.csv.gz}", "broken.csv.gz: is a broken gzip file (it has no gzip header)."),
     ("workload={trace: broken.parquet}", "broken.parquet: is not a Parquet file."),
     ("workload={trace: small.yaml}", "small.yaml: is of no known kind, expected a name that ends in .csv,"),
     ("workload={trace: good.csv, columns: {prompt_tokens: prompts}}", "good.csv: has no column 'prompts'"),
@@ -199,6 +207,23 @@ FILES = [
     ("model=no.json", "no.json, line 1: not valid JSON ("),
     ("cluster.accelerator=nowhere.yaml", "nowhere.yaml: no such file."),
     ("cluster.accelerator=gpu.yaml", "gpu.yaml: datasheet is 5, expected a mapping of title, vendor,"),
+    (
+        "model=twofold.json",
+        "twofold.json: model_type is 'qwen2', expected llama, as architectures is LlamaForCausalLM.",
+    ),
+    ("workload={trace: far.csv}", "far.csv: has arrivals more than 292 years apart, the most that a clock holds."),
+    ("workload={trace: digits.csv}", f"digits.csv, line 2: prompt_tokens is '{'9' * 79}..., expected a whole number"),
+    ('workload={trace: "a\\0.csv"}', r"a\x00.csv: cannot be a path, as it holds a character that no path has."),
+    ('workload={trace: "a\\nb.csv"}', r"a\nb.csv: no such file."),
+    (f"workload={{trace: {'y' * 300}.csv}}", "yyy"),
+    (
+        f'workload={{requests: 5, {POISSON}, lengths: {{name: empirical, file: "a\\0.csv"}}}}',
+        r"a\x00.csv: cannot be a path",
+    ),
+    ('model="a\\0/b"', r"a\x00/b: cannot be a path"),
+    (f"model={'y/' * 3000}", "y/y/"),
+    ('cluster.accelerator="a\\0.yaml"', r"a\x00.yaml: cannot be a path"),
+    (f"cluster.accelerator={'y' * 3000}.yaml", "yyy"),
 ]
 
 
@@ -230,7 +255,7 @@ def test_a_model_that_does_not_fit(refusal, model, accelerator, needed):
         ("model: a\nmodel: b\n", "bad.yaml, line 2: not valid YAML: the key 'model' stands twice, here and in line 1."),
         ("model: a\n\tcluster: b\n", "bad.yaml, line 2: not valid YAML: a tab stands where only spaces may."),
         ("model: [a\n", "bad.yaml, line 2: not valid YAML: expected ',' or ']'"),
-        (b"\x00\x01\xff", "bad.yaml: is not UTF-8 text, expected a YAML file."),
+        (b"\x00\x01\xff", "bad.yaml, line 1: is not UTF-8 text, expected a YAML file."),
         ("model: \0", "bad.yaml: not valid YAML: it holds characters that no text has."),
     ],
 )
@@ -240,10 +265,21 @@ def test_documents_that_are_none(refusal, tmp_path, text, said):
     assert refusal(scenario=path).startswith(said)
 
 
+def test_references_that_multiply(refusal, tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    path = tmp_path / "many.yaml"
+    path.write_text("\n".join(lines))
+    assert refusal(scenario=path) == "the scenario is too large, expected at most 1,000,000 values."
+
+
 def test_a_scenario_that_is_no_file(refusal, tmp_path):
     assert refusal(scenario=tmp_path / "none.yaml") == "none.yaml: no such file."
     (tmp_path / "folder").mkdir()
     assert refusal(scenario=tmp_path / "folder") == "folder: is a folder, expected a YAML file."
+    assert refusal(scenario=".") == ".: is a folder, expected a YAML file."
+    assert refusal(scenario="") == ".: is a folder, expected a YAML file."
+    assert refusal(scenario="y" * 300).endswith(": cannot be read (File name too long).")
 
 
 def test_unicode_names(refusal):
@@ -260,6 +296,7 @@ def test_an_unknown_model_lists_the_known_ones(refusal):
         ("good.csv", "good.csv: is no folder, so no run can be written there."),
         ("good.csv/out", "good.csv/out: cannot be written, since "),
         (".", ".: holds 'broken.csv.gz', which is no part of a run and which writing there would delete."),
+        ("y" * 300, "yyy"),
     ],
 )
 def test_places_that_are_no_run_folder(refusal, command, scenario_file, tmp_path, out, said):
@@ -283,6 +320,11 @@ def test_an_existing_run_stays_as_it_is(command, scenario_file, tmp_path):
     ("arguments", "said"),
     [
         (("describe", "none.csv"), "none.csv: no such file."),
+        (("describe", "y" * 300 + ".csv"), "yyy"),
+        (("describe", "good.csv", "--plot", "y" * 300), "yyy"),
+        (("describe", "good.csv", "--plot", "."), ".: cannot be written (Is a directory)."),
+        (("describe", "good.csv", "--arrival", ""), "good.csv: has no column ''"),
+        (("fetch", "burstgpt-1", "--out", "y" * 300), "yyy"),
         (("describe", "negative.csv"), "negative.csv, line 3: prompt_tokens is '-30', expected"),
         (("describe", "good.csv", "--format", "azure"), "format is 'azure', expected one of auto, azure2023"),
         (("describe", "good.csv", "--arrival", "arrived_s"), "good.csv: has no column 'arrived_s'"),

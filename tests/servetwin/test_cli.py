@@ -81,6 +81,16 @@ def test_a_longer_request_is_rejected_with_its_reason(command, scenario_file):
     assert counts["rejected_by_reason"] == {"prompt and output exceed the context limit": counts["rejected"]}
 
 
+@pytest.mark.parametrize(("end_s", "cut"), [(None, False), (0.2, True), (1000.0, False)])
+def test_a_run_that_was_cut_off_does_not_claim_its_drain(command, scenario_file, tmp_path, end_s, cut):
+    changes = () if end_s is None else ("--set", f"measurement.end_s={end_s}")
+    ended = command("run", scenario_file, "--json", "--out", tmp_path / "out", *changes)
+    window = json.loads(ended.out)["window"]
+    assert window["drain_excluded"] is cut
+    assert ("drain included" in window["definition"]) is not cut
+    assert ("drain included" in (tmp_path / "out" / "report.html").read_text()) is not cut
+
+
 @pytest.mark.parametrize(
     ("cut", "met"),
     [("max_context_tokens=5", False), ("measurement.end_s=1e-9", None), ("memory.num_gpu_blocks=2", False)],
@@ -133,17 +143,33 @@ def test_every_help_is_plain_and_whole(command, arguments):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("runn",), "Error: No such command 'runn'."),
-        (("run",), "Error: Missing argument 'SCENARIO'."),
-        (("run", "x.yaml", "--bogus"), "Error: No such option: --bogus"),
-        (("run", "x.yaml", "--set"), "Error: Option '--set' requires an argument."),
-        (("models", "--sort"), "Error: No such option: --sort"),
+        (
+            ("runn",),
+            "the command is 'runn', expected one of compare, doctor, hardware, models, parity, policies, run, ",
+        ),
+        (("trace", "lits"), "the command is 'lits', expected one of describe, fetch, list. Did you mean 'list'?"),
+        (("don't",), 'the command is "don\'t", expected one of '),
+        (("run",), "Missing argument 'SCENARIO'."),
+        (
+            ("run", "x.yaml", "--bogus"),
+            "the option is '--bogus', expected one of --help, --json, --out, --quiet, --set, ",
+        ),
+        (("run", "x.yaml", "--quite"), "--strict. Did you mean '--quiet'?"),
+        (("run", "x.yaml", "--set"), "Option '--set' requires an argument."),
+        (("run", "a", "b", "c"), "Got unexpected extra argument"),
+        (("models", "--jsn"), "the option is '--jsn', expected one of --help, --json. Did you mean '--json'?"),
+        (("compare", "x.yaml", "--seeds", "two"), "Invalid value for '--seeds': "),
+        (("trace", "describe", "x.csv", "--arrival-unit", "h"), "Invalid value for '--arrival-unit': "),
     ],
 )
-def test_wrong_usage_is_one_error_line(command, arguments, said):
+def test_wrong_usage_is_told_in_two_lines(command, arguments, said):
     ended = command(*arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err.splitlines()[-1]
+    first, *more = ended.err.splitlines()
+    assert first.startswith("servetwin: ")
+    assert said in first
+    assert not more or re.fullmatch("Try 'servetwin [a-z ]*--help'.", more.pop())
+    assert not more
 
 
 @pytest.mark.parametrize(("listing", "known"), [("models", "llama-3.1-8b"), ("hardware", "h100-sxm")])
@@ -195,6 +221,54 @@ def test_python_minus_m_and_a_reader_that_goes_away():
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() in (0, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [("models",), ("models", "--json"), ("trace", "list")])
+def test_output_that_cannot_be_written_is_one_sentence(arguments):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "servetwin", *arguments], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    said = b"servetwin: standard output cannot be written (No space left on device).\n"
+    assert (process.returncode, process.stderr) == (2, said)
+
+
+def test_a_closed_output_is_no_error():
+    process = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m servetwin models >&-"], stderr=subprocess.PIPE, check=False
+    )
+    assert (process.returncode, process.stderr) == (0, b"")
+
+
+def test_letters_that_the_output_does_not_have_are_escaped(scenario_file, tmp_path):
+    process = subprocess.run(
+        [sys.executable, "-m", "servetwin", "run", scenario_file, "--out", tmp_path / "out"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert b"throughput: " in process.stdout
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.05, 0.1, 0.2, 0.3, 0.5])
+def test_an_interrupt_while_modules_are_imported_is_quiet(after_s, scenario_file, tmp_path):
+    code = "import sys; from servetwin.cli import main; print('up', flush=True); sys.exit(main())"
+    endless = ("--set", "workload.requests=1e9")
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "run", scenario_file, "--json", *endless],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    time.sleep(0.02 + after_s)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, b"")
 
 
 def test_an_interrupt_leaves_nothing_behind(scenario_file, tmp_path):
