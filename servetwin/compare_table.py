@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dashboard.comparison_wording import probability, relative, scale_of, seeds_in_words, short_names
-from servetwin.console import plain_table
+from servetwin.console import plain_table, print_table
 from simcore.comparison import Comparison, Row
 
 _STYLES = {"better": "green", "worse": "red"}
@@ -18,12 +18,13 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     names = short_names(comparison.variants)
     console.print(
         f"[bold]{escape(', '.join(comparison.varied))}[/]: {len(comparison.variants)} variants against "
-        f"[bold]{escape(names[comparison.baseline])}[/], {seeds_in_words(comparison.seeds)}"
+        f"[bold]{escape(names[comparison.baseline])}[/], {seeds_in_words(comparison.seeds)}",
+        soft_wrap=True,
     )
     for label, name in names.items():
         if name != label:
             console.print(f"  [bold]{name}[/] {escape(label)}", soft_wrap=True)
-    console.print(_table(comparison, names))
+    print_table(_table(comparison, names), console)
     everywhere = [
         f"{rows[0].title} {scale_of(rows).value(rows[0].value)}" for rows in comparison.by_metric() if _same(rows)
     ]

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from servetwin.console import console, plain_table
+from servetwin.console import console, plain_table, print_table
 from simcore.hardware import accelerator_names, load_accelerator
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.models import count_parameters, load_model, preset_names, weight_bytes
@@ -14,17 +14,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 
 
 def models(as_json: AsJson = False) -> None:
-    """List the models known by name."""
+    """List the models known by name.
+
+    Active parameters are those at work for one token, the whole input embedding among them: some publishers, such as
+    OpenAI of gpt-oss and DeepSeek, leave that out.
+    """
     rows = [_model_row(name) for name in preset_names()]
     titles = {
         "name": "model",
-        "parameters": "parameters",
-        "active_parameters": "active",
+        "parameters": "parameters (billion)",
+        "active_parameters": "active (billion)",
         "layers": "layers",
-        "max_context_tokens": "context",
+        "max_context_tokens": "context (tokens)",
         "dtype": "dtype",
-        "weight_bytes": "weights",
-        "kv_bytes_per_token": "KV B/token",
+        "weight_bytes": "weights (GB)",
+        "kv_bytes_per_token": "KV (bytes/token)",
     }
     shown = {"parameters": _billions, "active_parameters": _billions, "weight_bytes": _gigabytes}
     _print(rows, titles, shown, as_json)
@@ -35,20 +39,20 @@ def hardware(as_json: AsJson = False) -> None:
     rows = [_accelerator_row(name) for name in accelerator_names()]
     titles = {
         "name": "accelerator",
-        "memory_bytes": "memory",
-        "memory_bandwidth_bytes_per_s": "bandwidth",
-        "bf16_flops_per_s": "bf16 TFLOP/s",
-        "fp8_flops_per_s": "fp8 TFLOP/s",
-        "interconnect_bytes_per_s": "links",
-        "interconnect_domain": "domain",
+        "memory_bytes": "memory (GB)",
+        "memory_bandwidth_bytes_per_s": "bandwidth (GB/s)",
+        "bf16_flops_per_s": "bf16 (TFLOP/s)",
+        "fp8_flops_per_s": "fp8 (TFLOP/s)",
+        "interconnect_bytes_per_s": "links (GB/s)",
+        "interconnect_domain": "linked",
         "tdp_w": "TDP (W)",
-        "price_usd_per_h": "USD/h",
-        "price_date": "price of",
+        "price_usd_per_h": "price (USD/h)",
+        "price_date": "as of",
     }
     shown = {
         "memory_bytes": _gigabytes,
-        "memory_bandwidth_bytes_per_s": _gigabytes_per_s,
-        "interconnect_bytes_per_s": _gigabytes_per_s,
+        "memory_bandwidth_bytes_per_s": _gigabytes,
+        "interconnect_bytes_per_s": _gigabytes,
         "bf16_flops_per_s": _tera,
         "fp8_flops_per_s": _tera,
     }
@@ -95,7 +99,7 @@ def _print(rows: list[dict[str, Any]], titles: dict[str, str], shown: dict[str, 
     table = plain_table(*titles.values())
     for row in rows:
         table.add_row(*(_cell(row[key], shown.get(key)) for key in titles))
-    console().print(table)
+    print_table(table, console())
 
 
 def _cell(value: Any, show: Any) -> str:
@@ -107,15 +111,11 @@ def _cell(value: Any, show: Any) -> str:
 
 
 def _billions(count: float) -> str:
-    return f"{count / 1e9:.3g} B"
+    return f"{count / 1e9:.3g}"
 
 
 def _gigabytes(count: float) -> str:
-    return f"{count / 1e9:.4g} GB"
-
-
-def _gigabytes_per_s(rate: float) -> str:
-    return f"{rate / 1e9:,.4g} GB/s"
+    return f"{count / 1e9:,.4g}"
 
 
 def _tera(rate: float) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from policies.registry import BUILT_IN, policy_class, policy_names
-from servetwin.console import console, plain_table
+from servetwin.console import console, plain_table, print_table
 from simcore.errors import UnknownNameError
 
 
@@ -29,7 +29,7 @@ def policies(
     table = plain_table("kind", "name", "what it does", justify="left")
     for row in rows:
         table.add_row(*row.values())
-    console().print(table)
+    print_table(table, console())
 
 
 def _summary(kind: str, name: str) -> str:

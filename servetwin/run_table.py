@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from servetwin.console import plain_table
+from servetwin.console import plain_table, print_table
 from simcore.metrics.definitions import PERCENTILES
 from simcore.result import Result
 
@@ -23,8 +23,8 @@ _MILLISECONDS = ("tpot_s", "itl_s")
 def print_run(result: Result, console: Console) -> None:
     """Print counts, latencies, throughput and whatever the reader should be warned of."""
     summary = result.summary
-    console.print(_title(result))
-    console.print(_latencies(summary["metrics"]))
+    console.print(_title(result), soft_wrap=True)
+    print_table(_latencies(summary["metrics"]), console)
     for line in (*_throughput(summary), *_resources(summary)):
         console.print(line, soft_wrap=True)
     for warning in summary["warnings"]:

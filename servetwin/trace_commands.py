@@ -4,13 +4,14 @@ import dataclasses
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
+from rich.markup import escape
+from rich.table import Table
 
 from dashboard.trace_plot import write_trace_plot
+from servetwin.console import console, plain_table, print_table
 from servetwin.trace_cache_command import cache_command
 from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
 from simcore.workload.fetch import fetch, known_trace, known_traces
@@ -54,11 +55,11 @@ def describe_command(
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(description), indent=2))
         return
-    console = Console()
-    console.print(_overview(description))
-    console.print(_quantiles(description))
+    output = console()
+    print_table(_overview(description), output)
+    print_table(_quantiles(description), output)
     if description.burstiness:
-        console.print(_burstiness(description))
+        print_table(_burstiness(description), output)
     if plot is not None:
         typer.echo(f"Figures: {plot}")
 
@@ -66,10 +67,10 @@ def describe_command(
 @trace_app.command("list")
 def list_command() -> None:
     """List the public traces that can be fetched."""
-    table = Table(Column("name", no_wrap=True), "what", Column("size", no_wrap=True), "licence", title="Public traces")
+    table = plain_table("name", "what", "size (MB)", "licence", justify="left")
     for trace in known_traces().values():
-        table.add_row(trace.name, trace.title, f"{trace.bytes / 1e6:.1f} MB", trace.licence)
-    Console().print(table)
+        table.add_row(trace.name, trace.title, f"{trace.bytes / 1e6:.1f}", trace.licence)
+    print_table(table, console())
 
 
 @trace_app.command("fetch")
@@ -90,18 +91,18 @@ def _columns(
 ) -> Columns | None:
     if arrival is unit is prompt is output is hash_ids is None:
         return None
-    own = Columns()
-    return Columns(
-        arrival or own.arrival,
-        unit.value if unit else own.arrival_unit,
-        prompt or own.prompt_tokens,
-        output or own.output_tokens,
-        hash_ids=hash_ids,
-    )
+    stated: dict[str, Any] = {
+        "arrival": arrival,
+        "arrival_unit": None if unit is None else unit.value,
+        "prompt_tokens": prompt,
+        "output_tokens": output,
+        "hash_ids": hash_ids,
+    }
+    return dataclasses.replace(Columns(), **{name: value for name, value in stated.items() if value is not None})
 
 
 def _overview(description: TraceDescription) -> Table:
-    table = Table(title=description.path, show_header=False)
+    table = Table(title=escape(description.path), show_header=False)
     table.add_row("format", description.format)
     table.add_row("requests", f"{description.requests:,}")
     table.add_row("failed, left out", f"{description.failed:,}")

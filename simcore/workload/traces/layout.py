@@ -69,8 +69,8 @@ def find_layout(path: Path, format: str = "auto", columns: Columns | None = None
     else:
         kind, columns = FORMATS[format].kind, FORMATS[format].columns
     found = _COLUMN_NAMES[kind](path)
-    used = [columns.arrival, columns.prompt_tokens, columns.output_tokens, *columns.of_senders().values()]
-    for name in used:
+    used = {columns.arrival, columns.prompt_tokens, columns.output_tokens, *columns.of_senders().values()}
+    for name in (name for name in found if name in used or name == columns.hash_ids):
         if found.count(name) > 1:
             raise FileError(path, f"has the column {name!r} {_times(found.count(name))}, expected it once")
     needed = [columns.prompt_tokens, columns.output_tokens, *columns.of_senders().values()]
