@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import yaml
 
 from dashboard.details import details_section
-from dashboard.figures.distributions import distribution, percentile_points
+from dashboard.figures.distributions import distribution
 from dashboard.figures.kv_occupancy import kv_occupancy
 from dashboard.figures.lengths import length_histograms
 from dashboard.figures.load import load_over_time
@@ -24,6 +24,7 @@ from dashboard.headline import (
 from dashboard.markup import facts, section, text
 from dashboard.metric_names import METRIC_NAMES
 from dashboard.page import figure_block, page
+from simcore.metrics.distribution import cumulative_points
 from simcore.result import Result
 
 
@@ -56,14 +57,14 @@ def _distributions(result: Result) -> str:
     measured = (requests["state"] == "finished") & (requests["arrival_s"] >= (start_s or 0.0))
     blocks = []
     for metric in ("ttft_s", "tpot_s", "e2e_s"):
-        values_s = requests[metric][measured]
+        points = cumulative_points(requests[metric][measured])
         caption = f"Cumulative, over {metrics[metric]['count']:,} requests: {METRIC_NAMES[metric].meaning}."
-        blocks.append(
-            figure_block(metric, distribution(metric, values_s, metrics[metric]), METRIC_NAMES[metric].title, caption)
-        )
+        figure = distribution(metric, points, metrics[metric], "requests")
+        blocks.append(figure_block(metric, figure, METRIC_NAMES[metric].title, caption))
     itl = metrics["itl_s"]
-    caption = f"Percentiles and confidence intervals over {itl['count']:,} gaps; grey: least and greatest gap."
-    blocks.append(figure_block("itl_s", percentile_points("itl_s", itl), METRIC_NAMES["itl_s"].title, caption))
+    caption = f"Cumulative, over {itl['count']:,} gaps: {METRIC_NAMES['itl_s'].meaning}."
+    figure = distribution("itl_s", result.token_gaps, itl, "gaps")
+    blocks.append(figure_block("itl_s", figure, METRIC_NAMES["itl_s"].title, caption))
     return section("Distributions", f'<div class="grid">{"".join(blocks)}</div>')
 
 

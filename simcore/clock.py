@@ -32,6 +32,11 @@ class Clock(Environment):
         queue = self._queue
         return queue[0][0] if queue else FOREVER  # type: ignore[return-value]  # whole, as now_ns is
 
+    @property
+    def has_more_to_do(self) -> bool:
+        """Whether anything waits for an event that is already known; the end of ``run`` itself is none."""
+        return any(event.callbacks for *_, event in self._queue)
+
     def skip_to(self, time_ns: int) -> None:
         """Move on at once to a time before the next event, which is what waiting for it would come to."""
         self._now = time_ns

@@ -15,13 +15,15 @@ class Result:
     ``scenario`` is the scenario with every default filled in. ``summary`` is what ``summary.json`` holds. ``requests``
     has one row per request in order of arrival, ``steps`` one row per run of consecutive steps of the same batch in
     order of time; both are dictionaries of equally long arrays, so that ``pandas.DataFrame(result.requests)`` works.
-    Times are seconds from the start of the run; what never came to be is NaN.
+    Times are seconds from the start of the run; what never came to be is NaN. ``token_gaps`` is the distribution of
+    the gaps between tokens (ITL), thinned out: ``value_s``, ascending, and the ``share`` of all gaps up to it.
     """
 
     scenario: dict[str, Any]
     summary: dict[str, Any]
     requests: Columns
     steps: Columns
+    token_gaps: Columns
 
     def __str__(self) -> str:
         counts, metrics = self.summary["counts"], self.summary["metrics"]

@@ -16,9 +16,11 @@ from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.building import build_memory
 from simcore.memory.capacity import tensor_parallel_reach
 from simcore.memory.plan import MemoryPlan, kv_format, weight_dtype
+from simcore.metrics.distribution import cumulative_points_of_gaps
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
 from simcore.metrics.tables import request_table, step_table
+from simcore.metrics.token_gaps import merged
 from simcore.models import ModelSpec, load_model
 from simcore.replica import Replica
 from simcore.result import Result
@@ -124,11 +126,13 @@ class Simulation:
                 *(sessions.notices if sessions is not None else ()),
                 *self.memory.notices(lengths),
             ),
+            cut_off=clock.has_more_to_do,
             simulation_wall_s=simulated - started,
         )
         gaps = [replica.tokens.gaps.chunks() for replica in replicas]
-        summary = summarise(facts, requests, steps, gaps, started)
-        return Result(scenario.document(), summary, requests, steps)
+        all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
+        summary = summarise(facts, requests, steps, gaps, all_gaps, started)
+        return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps))
 
     def _scheduler(self, clock: Clock) -> Scheduler:
         shares = has_contents(self.workload)

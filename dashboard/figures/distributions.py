@@ -1,19 +1,16 @@
-"""How a latency is distributed: the share of requests served within a time."""
+"""How a latency is distributed: the share of requests, or of gaps, within a time."""
 
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from dashboard.figures.style import BLUE, GREY, VERMILION, panels
+from dashboard.figures.style import BLUE, VERMILION, panels
 from dashboard.formatting import seconds
 from dashboard.metric_names import METRIC_NAMES, PERCENTILE_NAMES
 from simcore.metrics.definitions import PERCENTILES
+from simcore.result import Columns
 
-FloatArray = NDArray[np.float64]
-
-_POINTS = 600
 _LOG_FROM_RATIO = 20.0
 _ROOM_FOR_LABEL = 0.32
 _MARKED = ("p50", "p90", "p99")
@@ -21,46 +18,22 @@ _MARKED = ("p50", "p90", "p99")
 _IN_MS = ("tpot_s", "itl_s", "normalised_latency_s")
 
 
-def distribution(metric: str, values_s: FloatArray, statistics: dict[str, Any]) -> go.Figure | None:
-    """Cumulative distribution of a latency over requests, its P50, P90 and P99 marked; None without values.
+def distribution(metric: str, points: Columns, statistics: dict[str, Any], of_what: str) -> go.Figure | None:
+    """Cumulative distribution of a latency over requests or gaps, its P50, P90 and P99 marked; None without values.
 
-    The curve interpolates between order statistics as the summary's percentiles do, so the marks lie on it.
+    ``points`` are those of ``simcore.metrics.distribution``. The curve interpolates between order statistics as the
+    summary's percentiles do, so the marks lie on it.
     """
-    values_s = np.sort(values_s[~np.isnan(values_s)])
+    values_s, shares = points["value_s"], points["share"]
     if not len(values_s):
         return None
-    ranks = cumulative_ranks(len(values_s))
-    shares = ranks / max(len(values_s) - 1, 1)
-    figure, scale = _axes(metric, values_s[0], values_s[-1], statistics, "share of requests")
+    figure, scale = _axes(metric, values_s[0], values_s[-1], statistics, f"share of {of_what}")
     # A lone value, or the lowest of them, rises from 0; the line then stays at 100 % to the end of the axis.
-    x = np.concatenate((values_s[:1], values_s[ranks], values_s[-1:])) * scale
+    x = np.concatenate((values_s[:1], values_s, values_s[-1:])) * scale
     y = np.concatenate(([0.0], shares, [1.0]))
     figure.add_scatter(x=x, y=y, mode="lines", line={"color": BLUE, "width": 2}, hovertemplate="%{y:.1%} within %{x}")
-    _mark(figure, scale, statistics, _MARKED)
+    _mark(figure, scale, statistics)
     return figure
-
-
-def percentile_points(metric: str, statistics: dict[str, Any]) -> go.Figure | None:
-    """The percentiles that the summary knows of a latency, with their confidence intervals; None without values.
-
-    For a latency whose single values a run does not keep; nothing is drawn between the points.
-    """
-    if not statistics["count"]:
-        return None
-    figure, scale = _axes(metric, statistics["min"], statistics["max"], statistics, "share of gaps")
-    ends = [statistics["min"] * scale, statistics["max"] * scale]
-    figure.add_scatter(
-        x=ends, y=[0, 1], mode="markers", marker={"color": GREY, "symbol": "line-ns-open", "size": 12}, name="min, max"
-    )
-    _mark(figure, scale, statistics, tuple(PERCENTILES))
-    return figure
-
-
-def cumulative_ranks(count: int) -> NDArray[np.int64]:
-    """Which of ``count`` sorted values to draw: evenly spread ones, and ever closer ones in the upper tail."""
-    even = np.linspace(0, count - 1, min(count, _POINTS))
-    tail = count - 1 - np.geomspace(1, count, min(count, _POINTS // 2))
-    return np.unique(np.clip(np.concatenate((even, tail)), 0, count - 1).astype(np.int64))
 
 
 def _axes(
@@ -84,8 +57,8 @@ def _axes(
     return figure, scale
 
 
-def _mark(figure: go.Figure, scale: float, statistics: dict[str, Any], names: tuple[str, ...]) -> None:
-    known = [name for name in names if statistics[name] is not None]
+def _mark(figure: go.Figure, scale: float, statistics: dict[str, Any]) -> None:
+    known = [name for name in _MARKED if statistics[name] is not None]
     values = np.array([statistics[name] for name in known]) * scale
     intervals = [statistics["ci"][name] for name in known]
     below, above = (
@@ -95,11 +68,7 @@ def _mark(figure: go.Figure, scale: float, statistics: dict[str, Any], names: tu
         ]
         for side in (0, 1)
     )
-    labelled = [name in _MARKED for name in known]
-    texts = [
-        f"{PERCENTILE_NAMES[name]} {seconds(statistics[name])}" if shown else ""
-        for name, shown in zip(known, labelled, strict=True)
-    ]
+    texts = [f"{PERCENTILE_NAMES[name]} {seconds(statistics[name])}" for name in known]
     figure.add_scatter(
         x=values,
         y=[PERCENTILES[name] / 100 for name in known],

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.metrics.definitions import PERCENTILES
 from simcore.result import Columns
 from simcore.scenario import Scenario
 
@@ -55,12 +56,11 @@ def objectives(requests: Columns, scenario: Scenario, arrived: Mask, end_s: floa
         for percentile, limit_s in limits.items():
             good = int((kept(requests, metric, limit_s) & arrived).sum())
             decided = good + int((missed(requests, metric, limit_s, end_s) & arrived).sum())
-            share = good / decided if decided else None
-            required = float(f"{percentile[1:3]}.{percentile[3:]}0") / 100
+            per_mille = round(10 * PERCENTILES[percentile])  # whole, so that 999 of 1,000 do meet 99.9%
             stated[f"{metric}.{percentile}"] = {
                 "limit_s": limit_s,
                 "percentile": percentile,
-                "share_within": share,
-                "met": None if share is None else share >= required,
+                "share_within": good / decided if decided else None,
+                "met": 1000 * good >= per_mille * decided if decided else None,
             }
     return stated or None

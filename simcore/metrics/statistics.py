@@ -32,15 +32,19 @@ def of_values(values: Float64Array) -> Statistics:
     return _statistics(len(values), figures, spread)
 
 
-def of_gaps(gaps: Sequence[Sequence[CountedGaps]]) -> Statistics:
-    """Statistics of token gaps, given per replica as chunks in order of time."""
-    whole = merged([chunk for chunks in gaps for chunk in chunks])
+def of_gaps(gaps: Sequence[Sequence[CountedGaps]], whole: CountedGaps, requests: int) -> Statistics:
+    """Statistics of the token gaps of so many requests.
+
+    ``gaps`` has them per replica as chunks in order of time, ``whole`` all together. Gaps of one request are far from
+    independent, so there are no intervals where the requests are too few for one of a mean over them.
+    """
     total = int(whole.counts.sum())
     if not total:
         return _statistics(0, {}, {})
     per_replica = [split(chunks, SECTIONS) for chunks in gaps]
     sections = [merged([pieces[index] for pieces in per_replica]) for index in range(SECTIONS)]
-    if not (enough_for(None, total) and all(section.counts.size for section in sections)):
+    enough = enough_for(None, requests) and enough_for(None, total)
+    if not (enough and all(section.counts.size for section in sections)):
         sections = []
     figures = {"mean": _mean_s(whole), "min": whole.gaps_ns[0] / NS_PER_S, "max": whole.gaps_ns[-1] / NS_PER_S}
     spread = {"mean": [_mean_s(section) for section in sections]}

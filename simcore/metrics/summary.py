@@ -18,7 +18,7 @@ from simcore.metrics.confidence import LEVEL, SECTIONS, interval
 from simcore.metrics.definitions import normalised_latency_s, prefix_hit_rate
 from simcore.metrics.fairness import fairness
 from simcore.metrics.objectives import kept_all, missed_any, objectives
-from simcore.metrics.statistics import of_gaps, of_values
+from simcore.metrics.statistics import Statistics, of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
 from simcore.models import ModelSpec
 from simcore.result import Columns
@@ -33,9 +33,18 @@ _UNCALIBRATED = (
 )
 
 
+_WINDOW = (
+    "from the end of the warm-up to the end of the run, {}; latencies of finished requests that arrived in it, gaps "
+    "and throughput of tokens and requests that ended in it; counts, fairness, KV memory, preemptions, utilisation and "
+    "cost are of the whole run"
+)
+_DRAINED = "its drain included"
+_CUT_OFF = "which was cut off before all requests had drained"
+
+
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the summary needs beside the tables."""
+    """What the summary needs beside the tables; ``cut_off`` says that the run ended before all was done."""
 
     scenario: Scenario
     spec: ModelSpec
@@ -46,13 +55,22 @@ class RunFacts:
     work: tuple[WorkCounter, ...]
     peak_used_blocks: int
     notices: tuple[str, ...]
+    cut_off: bool
     simulation_wall_s: float
 
 
 def summarise(
-    facts: RunFacts, requests: Columns, steps: Columns, gaps: Sequence[Sequence[CountedGaps]], started: float
+    facts: RunFacts,
+    requests: Columns,
+    steps: Columns,
+    gaps: Sequence[Sequence[CountedGaps]],
+    all_gaps: CountedGaps,
+    started: float,
 ) -> dict[str, Any]:
-    """The summary of a run that began at ``started`` on the wall clock (``time.perf_counter``)."""
+    """The summary of a run that began at ``started`` on the wall clock (``time.perf_counter``).
+
+    ``gaps`` are the token gaps of each replica as chunks in order of time, ``all_gaps`` the same merged.
+    """
     warmup_s = facts.scenario.measurement.warmup_s
     end_s = _end_s(facts, requests, steps)
     window = _Window(warmup_s, max(end_s - warmup_s, 0.0))
@@ -66,11 +84,10 @@ def summarise(
             "measured_s": window.length_s,
             "requests": int(within.measured.sum()),
             "warmup_excluded": warmup_s > 0,
-            "drain_excluded": False,
-            "definition": "from the end of the warm-up to the end of the run, its drain included; latencies of "
-            "finished requests that arrived in it, gaps and throughput of tokens and requests that ended in it",
+            "drain_excluded": facts.cut_off,
+            "definition": _WINDOW.format(_CUT_OFF if facts.cut_off else _DRAINED),
         },
-        "metrics": _metrics(requests, within, gaps),
+        "metrics": _metrics(requests, within, of_gaps(gaps, all_gaps, _requests_with_gaps(requests, window))),
         "throughput": _throughput(requests, within, window),
         "slo": objectives(requests, facts.scenario, requests["arrival_s"] >= window.start_s, end_s),
         "fairness": fairness(requests, end_s, within.good, missed_any(requests, facts.scenario, end_s)),
@@ -144,7 +161,12 @@ def _counts(requests: Columns) -> dict[str, Any]:
     }
 
 
-def _metrics(requests: Columns, within: _Selection, gaps: Sequence[Sequence[CountedGaps]]) -> dict[str, Any]:
+def _requests_with_gaps(requests: Columns, window: _Window) -> int:
+    """Requests that got two tokens or more and were not done when the window began."""
+    return int(((requests["output_tokens"] >= 2) & ~(requests["end_s"] <= window.start_s)).sum())
+
+
+def _metrics(requests: Columns, within: _Selection, itl: Statistics) -> dict[str, Any]:
     measured = {name: requests[name][within.measured] for name in ("ttft_s", "tpot_s", "e2e_s", "queue_s")}
     metrics = {name: of_values(np.asarray(values, dtype=np.float64)) for name, values in measured.items()}
     per_token = normalised_latency_s(
@@ -154,7 +176,7 @@ def _metrics(requests: Columns, within: _Selection, gaps: Sequence[Sequence[Coun
     return {
         "ttft_s": metrics["ttft_s"],
         "tpot_s": metrics["tpot_s"],
-        "itl_s": of_gaps(gaps),
+        "itl_s": itl,
         "e2e_s": metrics["e2e_s"],
         "queue_s": metrics["queue_s"],
         "normalised_latency_s": of_values(per_token),

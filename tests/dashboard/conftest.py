@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simcore.metrics.distribution import cumulative_points
 from simcore.metrics.statistics import of_values
 from simcore.result import Result
 
@@ -80,6 +81,7 @@ def build_result(
         summary={**default_summary(table, step_table, blocks_per_replica), **summary},
         requests=table,
         steps=step_table,
+        token_gaps=cumulative_points(table["tpot_s"]),
     )
 
 

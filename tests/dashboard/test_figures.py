@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
-from dashboard.figures.distributions import cumulative_ranks, distribution, percentile_points
+from dashboard.figures.distributions import distribution
 from dashboard.figures.kv_occupancy import kv_occupancy
 from dashboard.figures.lengths import histogram, length_histograms
 from dashboard.figures.load import load_over_time
 from dashboard.figures.throughput import throughput_over_time
 from dashboard.figures.time_bins import StepBins
+from simcore.metrics.distribution import cumulative_points
 from simcore.metrics.statistics import of_values
 
 EDGES_S = np.linspace(0, 10, 5)
@@ -18,7 +19,7 @@ def traces(figure):
 
 def test_a_distribution_goes_from_least_to_greatest_and_is_marked():
     values = np.array([3.0, 1.0, 2.0, np.nan, 5.0, 4.0])
-    curve, marks = distribution("ttft_s", values, of_values(values)).data
+    curve, marks = distribution("ttft_s", cumulative_points(values), of_values(values), "requests").data
     assert curve.x.tolist() == [1, 1, 2, 3, 4, 5, 5]
     assert curve.y.tolist() == [0, 0, 0.25, 0.5, 0.75, 1, 1]
     assert marks.x == pytest.approx([3.0, 4.6, 4.96])
@@ -29,7 +30,7 @@ def test_a_distribution_goes_from_least_to_greatest_and_is_marked():
 
 def test_latencies_of_a_token_are_drawn_in_ms():
     values = np.array([0.01, 0.02])
-    figure = distribution("tpot_s", values, of_values(values))
+    figure = distribution("tpot_s", cumulative_points(values), of_values(values), "requests")
     assert figure.data[0].x.max() == pytest.approx(20)
     assert figure.layout.xaxis.title.text == "TPOT (ms)"
     assert figure.layout.xaxis.type == "linear"
@@ -37,13 +38,13 @@ def test_latencies_of_a_token_are_drawn_in_ms():
 
 def test_an_axis_is_logarithmic_where_values_span_decades():
     values = np.array([0.01, 0.5, 2.0])
-    assert distribution("e2e_s", values, of_values(values)).layout.xaxis.type == "log"
+    assert distribution("e2e_s", cumulative_points(values), of_values(values), "requests").layout.xaxis.type == "log"
     values[0] = 0.0
-    assert distribution("e2e_s", values, of_values(values)).layout.xaxis.type == "linear"
+    assert distribution("e2e_s", cumulative_points(values), of_values(values), "requests").layout.xaxis.type == "linear"
 
 
 def test_a_single_value_can_be_drawn():
-    figure = distribution("ttft_s", np.array([2.0]), of_values(np.array([2.0])))
+    figure = distribution("ttft_s", cumulative_points(np.array([2.0])), of_values(np.array([2.0])), "requests")
     assert figure.data[0].y.tolist() == [0, 0, 1]
     low, high = figure.layout.xaxis.range
     assert low < 2 < high
@@ -51,26 +52,17 @@ def test_a_single_value_can_be_drawn():
 
 def test_no_values_no_figure():
     nothing = of_values(np.zeros(0))
-    assert distribution("ttft_s", np.array([np.nan]), nothing) is None
-    assert percentile_points("itl_s", nothing) is None
+    assert distribution("ttft_s", cumulative_points(np.array([np.nan])), nothing, "requests") is None
 
 
-def test_percentile_points_carry_their_intervals():
-    statistics = of_values(np.linspace(0.1, 0.2, 4000))
-    extremes, points = percentile_points("itl_s", statistics).data
-    assert list(extremes.x) == pytest.approx([100, 200])
-    assert points.x == pytest.approx([150, 190, 195, 199, 199.9])
+def test_marks_carry_their_intervals():
+    values = np.linspace(0.1, 0.2, 4000)
+    statistics = of_values(values)
+    marks = distribution("itl_s", cumulative_points(values), statistics, "gaps").data[1]
+    assert marks.x == pytest.approx([150, 190, 199])
     low, high = statistics["ci"]["p50"]
-    assert points.error_x.array[0] == pytest.approx(1e3 * high - 150)
-    assert points.error_x.arrayminus[0] == pytest.approx(150 - 1e3 * low)
-    assert points.error_x.array[-1] == 0
-
-
-def test_ranks_are_few_and_keep_both_ends():
-    assert cumulative_ranks(5).tolist() == [0, 1, 2, 3, 4]
-    ranks = cumulative_ranks(10**6)
-    assert len(ranks) < 1000
-    assert (ranks[0], ranks[-1], ranks[-2]) == (0, 999_999, 999_998)
+    assert marks.error_x.array[0] == pytest.approx(1e3 * high - 150)
+    assert marks.error_x.arrayminus[0] == pytest.approx(150 - 1e3 * low)
 
 
 def test_load_adds_replicas_up(two_replicas):

@@ -116,6 +116,10 @@ def test_littles_law_holds_in_the_steps_table_when_all_arrive_at_once(tmp_path):
     span_ns = in_ns(steps["end_s"]) - in_ns(steps["start_s"])
     assert (in_system * span_ns).sum() == (in_ns(requests["end_s"]) - in_ns(requests["arrival_s"])).sum()
     assert requests["preemptions"].sum() > 0
+    # Waiting counts waits after preemption, which the time to the first step does not tell.
+    end_s, waiting = result.summary["run"]["simulated_s"], result.summary["utilisation"]["mean_waiting_requests"]
+    assert waiting == pytest.approx((steps["waiting_requests"] * span_ns).sum() / NS_PER_S / end_s, rel=1e-9)
+    assert waiting > 1.002 * requests["queue_s"].sum() / end_s
 
 
 @pytest.mark.parametrize("concurrency", [1, 8, 64, 256])

@@ -81,3 +81,17 @@ def test_the_clock_stays_whole():
     clock.run()
     assert clock.now_ns == 300_000_000
     assert isinstance(clock.now_ns, int)
+
+
+def test_a_clock_that_was_stopped_tells_whether_more_was_to_come():
+    clock = Clock()
+
+    def process():
+        yield clock.timeout(10)
+
+    clock.process(process())
+    assert clock.has_more_to_do
+    clock.run(until=5)
+    assert clock.has_more_to_do
+    clock.run(until=20)
+    assert not clock.has_more_to_do

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from simcore.metrics import confidence, statistics
 from simcore.metrics.definitions import PERCENTILES
-from simcore.metrics.token_gaps import CountedGaps
+from simcore.metrics.token_gaps import CountedGaps, merged
 
 NAMES = ("mean", *PERCENTILES)
 RANKS = list(PERCENTILES.values())
@@ -14,6 +14,10 @@ RANKS = list(PERCENTILES.values())
 def counted(pairs):
     gaps_ns, counts = zip(*pairs, strict=True) if pairs else ((), ())
     return CountedGaps(np.array(gaps_ns, dtype=np.int64), np.array(counts, dtype=np.int64))
+
+
+def of_gaps(gaps, requests=1000):
+    return statistics.of_gaps(gaps, merged([chunk for chunks in gaps for chunk in chunks]), requests)
 
 
 ENTRIES = st.lists(st.tuples(st.integers(1, 5_000_000_000), st.integers(1, 40)), max_size=30)
@@ -28,7 +32,7 @@ CHUNKS = st.one_of(st.lists(ENTRIES, min_size=1, max_size=1), st.lists(ENTRIES, 
 def test_statistics_of_counted_gaps_are_those_of_the_gaps_one_by_one(replicas):
     gaps = [[counted(entries) for entries in chunks] for chunks in replicas]
     expanded = [gap for chunks in replicas for entries in chunks for gap, count in entries for _ in range(count)]
-    found = statistics.of_gaps(gaps)
+    found = of_gaps(gaps)
     assert found["count"] == len(expanded)
     if not expanded:
         assert [found[name] for name in (*NAMES, "min", "max")] == [None] * 8
@@ -40,16 +44,23 @@ def test_statistics_of_counted_gaps_are_those_of_the_gaps_one_by_one(replicas):
 
 def test_the_mean_of_gaps_is_exact_where_their_sum_is_beyond_64_bits():
     huge = counted([(2**62, 5), (2**62 + 2, 5)])
-    assert statistics.of_gaps([[huge]])["mean"] == (2**62 + 1) / 1e9
+    assert of_gaps([[huge]])["mean"] == (2**62 + 1) / 1e9
 
 
 def test_the_interval_of_gaps_comes_from_their_order_in_time():
     """Gaps that rise steadily: sections are the twentieths of the run, so their means spread as widely as the gaps."""
     rising = counted([(gap, 1) for gap in range(1, 20_001)])
-    low, high = statistics.of_gaps([[rising]])["ci"]["mean"]
+    low, high = of_gaps([[rising]])["ci"]["mean"]
     spread = np.std(np.arange(500.5, 20_000, 1000), ddof=1) / np.sqrt(20) * 2.093
     assert (high - low) / 2 * 1e9 == pytest.approx(spread, rel=1e-3)
     assert (high + low) / 2 * 1e9 == pytest.approx(10_000.5)
+
+
+@pytest.mark.parametrize(("requests", "known"), [(39, False), (40, True)])
+def test_gaps_of_few_requests_have_no_interval_however_many_they_are(requests, known):
+    found = of_gaps([[counted([(gap, 1) for gap in range(1, 20_001)])]], requests)
+    assert found["count"] == 20_000
+    assert [found["ci"][name] is not None for name in ("mean", "p50", "p99")] == [known] * 3
 
 
 @settings(deadline=None, derandomize=True)

@@ -24,7 +24,7 @@ def result_of(request_rows, step_rows):
     step_names = ("replica", "start_s", "end_s", "steps", "prefill_tokens", "decoding_requests")
     step_names += ("running_requests", "waiting_requests", "used_blocks", "context_tokens", "preempted_requests")
     requests = table(request_names, request_rows, text=("state", "reason"))
-    return Result(scenario={}, summary={}, requests=requests, steps=table(step_names, step_rows))
+    return Result(scenario={}, summary={}, requests=requests, steps=table(step_names, step_rows), token_gaps={})
 
 
 REQUESTS = [
