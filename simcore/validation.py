@@ -126,6 +126,8 @@ class _SchemaTree:
                 if step in (name, field.get("validation_alias")):
                     return self._bare(field["schema"])
         inner = schema.get("items_schema", schema.get("values_schema", _BEYOND_WORDS))
+        if isinstance(inner, list) and inner and isinstance(step, int):  # of a tuple, whose last may stand for many
+            inner = inner[min(step, len(inner) - 1)]
         return self._bare(inner) if isinstance(inner, Mapping) else _BEYOND_WORDS
 
     def _member(self, union: Schema, label: int | str) -> Schema:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -40,7 +40,7 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
             raise _unknown_parameter(f"{field}.{key}", str(key), name, tuple(parameters.model_fields))
     nested = _nested_kinds(chosen)
     try:
-        plain = {key: with_whole_keys(value) for key, value in values.items() if key not in nested}
+        plain = {key: _as_yaml_has_it(value, parameters, key) for key, value in values.items() if key not in nested}
         given = parameters.model_validate(plain)
     except ValidationError as error:
         raise explain(error, parameters, f"{field}.") from None
@@ -101,6 +101,13 @@ def _parameters(policy: type[Any]) -> type[BaseModel]:
     }
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     return create_model(policy.__name__, __config__=config, **taken)
+
+
+def _as_yaml_has_it(value: Any, parameters: type[BaseModel], key: str) -> Any:
+    """A value for a strict check: what is a tuple or has whole numbers as keys in Python has neither in YAML."""
+    if isinstance(value, list) and get_origin(parameters.model_fields[key].annotation) is tuple:
+        return tuple(value)
+    return with_whole_keys(value)
 
 
 def _default(item: Field[Any]) -> Any:

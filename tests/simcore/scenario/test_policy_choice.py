@@ -1,0 +1,29 @@
+"""Policies from their sections, as YAML has them."""
+
+import json
+
+import pytest
+import yaml
+
+from policies.registry import BUILT_IN, policy_names
+from simcore.errors import InputError
+from simcore.scenario.policy_choice import build_policy, complete_policy
+
+EVERY = [(kind, name) for kind in sorted(BUILT_IN) for name in policy_names(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_a_complete_section_means_the_same_when_it_comes_back_from_a_file(kind, name):
+    section = complete_policy(kind, {"name": name}, kind)
+    from_json = json.loads(json.dumps(section))
+    for read in (yaml.safe_load(yaml.safe_dump(from_json)), from_json):
+        assert complete_policy(kind, read, kind) == section
+
+
+def test_a_list_is_what_a_policy_calls_a_tuple():
+    policy = build_policy("batching", {"name": "bucketed", "edges_tokens": [10, 30]}, "scheduler.batching")
+    assert policy.edges_tokens == (10, 30)
+    with pytest.raises(InputError, match=r"scheduler\.batching\.edges_tokens\.1 is 'x', expected a whole number"):
+        build_policy("batching", {"name": "bucketed", "edges_tokens": [10, "x"]}, "scheduler.batching")
+    with pytest.raises(InputError, match=r"scheduler\.batching\.edges_tokens is 10, expected a list"):
+        build_policy("batching", {"name": "bucketed", "edges_tokens": 10}, "scheduler.batching")
