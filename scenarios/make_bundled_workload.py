@@ -17,7 +17,7 @@ dependence of one request on those before it.
 writes the file and, given the trace, prints how closely the two agree.
 """
 
-import sys
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import cast
 
@@ -99,13 +99,18 @@ def agreement(bundled_path: Path, azure_path: Path) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Write the file; given the Azure trace, print the agreement."""
+    parser = ArgumentParser(description=f"Write {OUT.name}, the workload of `make run`.")
+    parser.add_argument("azure_trace", type=Path, nargs="?", help="print how closely this trace and the file agree")
+    azure_trace: Path | None = parser.parse_args(arguments).azure_trace
+    if azure_trace is not None and not azure_trace.is_file():
+        parser.error(f"{azure_trace}: no such file")
     OUT.write_text(csv_text(), encoding="utf-8", newline="\n")
     print(f"wrote {OUT}")
-    if arguments:
-        print(agreement(OUT, Path(arguments[0])))
+    if azure_trace is not None:
+        print(agreement(OUT, azure_trace))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

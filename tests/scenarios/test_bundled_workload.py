@@ -20,6 +20,17 @@ def test_the_file_is_what_the_script_makes(script):
     assert BUNDLED.read_bytes() == script["csv_text"]().encode()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--help"], 0), (["--nonsense"], 2), (["no-such-trace.csv"], 2), (["a", "b"], 2)]
+)
+def test_help_and_wrong_usage_write_nothing(script, arguments, code):
+    before = BUNDLED.stat().st_mtime_ns
+    with pytest.raises(SystemExit) as ended:
+        script["main"](arguments)
+    assert ended.value.code == code
+    assert BUNDLED.stat().st_mtime_ns == before
+
+
 def test_it_is_about_ten_minutes_of_chat():
     trace = read_trace(BUNDLED)
     description = describe_trace(BUNDLED, trace)

@@ -39,11 +39,30 @@ def test_a_missing_base_package_is_an_error(command, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_package_of_the_same_name(command, monkeypatch, options):
-    monkeypatch.setattr(doctor, "packages_distributions", lambda: {"policies": ["servetwin", "insurance"]})
+@pytest.mark.parametrize(
+    ("package", "providers", "said"),
+    [
+        ("policies", ["servetwin", "insurance"], "the package 'policies' is also installed by insurance"),
+        ("kernels", ["kernels"], "the package 'kernels' is also installed by kernels"),
+    ],
+)
+def test_a_package_of_the_same_name(command, monkeypatch, options, package, providers, said):
+    monkeypatch.setattr(doctor, "packages_distributions", lambda: {package: providers})
     ended = command("doctor", *options)
     assert ended.code == 1
-    assert "the package 'policies' is also installed by insurance" in ended.out
+    assert said in ended.out
+
+
+def test_an_installed_distribution_of_a_name_to_come_is_found(tmp_path, monkeypatch):
+    """As pip leaves Hugging Face's ``kernels``: a package and its metadata."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "__init__.py").touch()
+    metadata = tmp_path / "kernels-0.4.4.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kernels\nVersion: 0.4.4\n")
+    (metadata / "top_level.txt").write_text("kernels\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert doctor.find_clashes() == ["the package 'kernels' is also installed by kernels"]
 
 
 def test_a_package_that_hides_servetwins(monkeypatch):

@@ -56,6 +56,15 @@ EXACT = {
 }
 
 
+# Active parameters are counted with the input embedding, of which a token reads one row. The active counts of the
+# gpt-oss model card (OpenAI, August 2025, table 1), 5.13 and 3.61 billion, leave out that embedding's 201,088 x 2,880
+# parameters and contain the equally many of the output head.
+ACTIVE_OF_GPT_OSS = {
+    "gpt-oss-120b": (5_710_000_000, 5_130_000_000),
+    "gpt-oss-20b": (4_190_000_000, 3_610_000_000),
+}
+
+
 def agrees(count: int, published: int) -> bool:
     """Within half a percent, or within the last digit that was published (3.3 billion: 0.1 billion)."""
     last_digit = 10 ** (len(str(published)) - len(str(published).rstrip("0")))
@@ -85,6 +94,16 @@ def test_counts_agree_with_the_published_ones_and_their_convention(name):
         active -= input_embedding_parameters(spec)
     assert agrees(count.total, published.total_parameters)
     assert agrees(active, published.active_parameters)
+
+
+@pytest.mark.parametrize(("name", "ours", "published"), [(name, *counts) for name, counts in ACTIVE_OF_GPT_OSS.items()])
+def test_active_parameters_of_gpt_oss_are_the_published_ones_and_the_input_embedding(name, ours, published):
+    spec = load_model(name)
+    assert not load_preset(name).published.active_counts_input_embedding
+    assert load_preset(name).published.active_parameters == published
+    assert input_embedding_parameters(spec) == 201_088 * 2_880
+    assert count_parameters(spec).active == pytest.approx(ours, abs=5e6)
+    assert count_parameters(spec).active - 201_088 * 2_880 == pytest.approx(published, abs=5e6)
 
 
 @pytest.mark.parametrize("name", EXACT)
