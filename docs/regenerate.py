@@ -12,6 +12,8 @@ from pathlib import Path
 import yaml
 from rich.console import Console
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout, not another that may be installed
+
 from policies.registry import BUILT_IN, policy_class, policy_names
 from servetwin.api import simulate
 from servetwin.run_table import print_run
