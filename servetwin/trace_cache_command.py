@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from policies.registry import policy_names
-from servetwin.console import plain_table
+from servetwin.console import console, plain_table, print_table
 from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.memory.cache_replay import CacheReplay, prompts_of, replay_cache
 from simcore.models import load_model
@@ -62,7 +61,7 @@ def cache_command(
     for row in rows:
         size_shown = "unbounded" if row["capacity_tokens"] is None else f"{row['capacity_tokens']:,}"
         table.add_row(size_shown, f"{row['hit_tokens']:,}", _percent(row["hit_rate"]), _percent(row["share_of_most"]))
-    Console().print(table)
+    print_table(table, console())
     prompt_tokens = f"{unbounded.prompt_tokens:,}"
     typer.echo(f"{unbounded.requests:,} prompts, {prompt_tokens} tokens, blocks of {size} tokens, {eviction}")
 

@@ -147,7 +147,10 @@ def test_every_help_is_plain_and_whole(command, arguments):
             ("runn",),
             "the command is 'runn', expected one of compare, doctor, hardware, models, parity, policies, run, ",
         ),
-        (("trace", "lits"), "the command is 'lits', expected one of describe, fetch, list. Did you mean 'list'?"),
+        (
+            ("trace", "lits"),
+            "the command is 'lits', expected one of cache, describe, fetch, list. Did you mean 'list'?",
+        ),
         (("don't",), 'the command is "don\'t", expected one of '),
         (("run",), "Missing argument 'SCENARIO'."),
         (

@@ -19,7 +19,7 @@ NAN = float("nan")
 DOCUMENT = {
     "model": "llama-3.1-8b",
     "cluster": {"accelerator": "h100-sxm", "replicas": 2, "tensor_parallel": 2, "price_usd_per_h": 3.0},
-    "memory": {"num_gpu_blocks": 101, "block_size_tokens": 16},
+    "memory": {"num_gpu_blocks": 101, "block_size_tokens": 16, "prefix_caching": True},
     "workload": {"trace": "requests.csv"},
     "slo": {"ttft_s": {"p50": 1.0}, "e2e_s": {"p90": 6.0}},
     "measurement": {"warmup_s": 2.0},
@@ -34,6 +34,8 @@ REQUESTS = {
     # the first ends before the window, the second ends in it, the others arrive in it
     "arrival_s": [0.0, 1.0, 2.0, 3.0, 4.0, 9.0],
     "end_s": [1.5, 4.0, 8.0, 10.0, 4.0, NAN],
+    "first_scheduled_s": [0.0, 1.5, 2.5, 5.0, NAN, 9.25],
+    "cached_tokens": [10, 20, 60, 100, 0, 300],
     "queue_s": [0.0, 0.5, 0.5, 2.0, NAN, 0.25],
     "ttft_s": [0.5, 1.0, 1.0, 3.0, NAN, 0.5],
     "tpot_s": [0.1, 0.1, 0.2, 0.1, NAN, NAN],
@@ -140,6 +142,8 @@ FIGURES = [
     ("kv.peak_used_blocks", 50),
     ("kv.mean_used_share", (10 * 4 + 30 * 5 + 40 * 6) / (2 * 100 * 10)),
     ("kv.source", "given"),
+    # of the third, fourth and sixth, which were first scheduled at 2 s or later
+    ("kv.prefix_hit_rate", (60 + 100 + 300) / (300 + 400 + 600)),
     ("preemptions.total", 3),
     ("preemptions.requests", 2),
     ("utilisation.steps", 12),
