@@ -22,7 +22,7 @@ def main() -> None:
         from simcore.errors import ServetwinError
     _settle_streams()
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="servetwin", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code)
     except KeyboardInterrupt:

@@ -92,9 +92,9 @@ def replay_cache(
     ``spec`` is the model by whose work and bytes a policy may weigh. Of a prompt larger than the cache, the head is
     kept.
     """
-    total = capacity_blocks
-    if total is None:
-        total = len({key for prompt in prompts for key in prompt.keys})
+    total = len({key for prompt in prompts for key in prompt.keys})  # more would never be filled
+    if capacity_blocks is not None:
+        total = min(total, capacity_blocks)
     order = _order(prompts, block_tokens, eviction, spec)
     pool = BlockPool(total, order)
     hit_tokens = 0

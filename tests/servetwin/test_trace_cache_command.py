@@ -29,6 +29,12 @@ def test_json_says_what_each_cache_finds(command, trace):
     assert unbounded["hit_rate"] == pytest.approx(512 / 2724)
 
 
+def test_a_cache_larger_than_all_memory_is_as_good_as_an_unbounded_one(command, trace):
+    ended = command("trace", "cache", trace, "--capacity-tokens", 10**26, "--json")
+    huge, unbounded = json.loads(ended.out)["caches"]
+    assert huge == unbounded | {"capacity_tokens": 10**26}
+
+
 def test_the_table_names_policy_and_block(command, trace):
     ended = command("trace", "cache", trace, "--capacity-tokens", 2048, "--eviction", "clairvoyant")
     assert "2,048" in ended.out
