@@ -8,6 +8,7 @@ import typer
 from servetwin.compare_command import compare
 from servetwin.doctor_command import doctor
 from servetwin.fact_commands import hardware, models
+from servetwin.memory_command import memory
 from servetwin.parity_command import parity
 from servetwin.policies_command import policies
 from servetwin.run_command import run
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(compare)
+app.command()(memory)
 app.command()(models)
 app.command()(hardware)
 app.command()(policies)

@@ -124,6 +124,7 @@ def test_without_a_command_the_help_is_shown(command, arguments):
     [
         ("run",),
         ("compare",),
+        ("memory",),
         ("models",),
         ("hardware",),
         ("doctor",),

@@ -82,3 +82,31 @@ def test_a_model_that_does_not_fit_says_what_would():
         big.require_fit(h100, 1)
     assert big.budget(h100, 1).blocks == 0
     assert big.require_fit(h100, 2).blocks > 0
+
+
+def test_the_stage_with_the_least_room_decides():
+    h100 = load_accelerator("h100-sxm")
+    asked = demand("llama-3.1-70b")
+    budgets = asked.budgets(h100, 1, 3)
+    # Of 80 layers the two left over go to the stages before the last.
+    assert [budget.block_bytes // (16 * 4096) for budget in budgets] == [27, 27, 26]
+    assert sum(budget.weight_bytes for budget in budgets) == demand("llama-3.1-70b").budget(h100, 1).weight_bytes
+    assert asked.budget(h100, 1, 3).blocks == min(budget.blocks for budget in budgets)
+    assert {budget.collective_bytes for budget in budgets} == {342 * 2**20}
+
+
+def test_only_the_last_stage_samples():
+    first, last = demand("llama-3.1-8b").budgets(load_accelerator("h100-sxm"), 1, 2)
+    assert last.activation_bytes - first.activation_bytes == 256 * 128_256 * 10
+
+
+def test_layers_that_share_caches_leave_room_for_more_blocks():
+    h100 = load_accelerator("h100-sxm")
+    usual, halved = (demand("llama-3.1-8b", sharing_layers=sharing).budget(h100, 1) for sharing in (1, 2))
+    assert (halved.block_bytes * 2, halved.kv_bytes) == (usual.block_bytes, usual.kv_bytes)
+
+
+def test_a_hybrid_pool_has_smaller_blocks_in_the_same_memory():
+    h100 = load_accelerator("h100-sxm")
+    plain, hybrid = (demand("gpt-oss-20b", hybrid=hybrid).budget(h100, 1) for hybrid in (False, True))
+    assert (hybrid.block_bytes * 2, hybrid.kv_bytes) == (plain.block_bytes, plain.kv_bytes)

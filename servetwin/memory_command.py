@@ -1,0 +1,117 @@
+"""``servetwin memory``: where the memory of a scenario's accelerators goes, and how many requests fit."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from servetwin.api import prepare
+from servetwin.console import console, plain_table
+from simcore.memory.report import MemoryReport, memory_report, request_lengths
+from simcore.simulation import Simulation
+
+_TERMS = {
+    "device_bytes": "memory of the device",
+    "usable_bytes": "of which usable",
+    "weight_bytes": "weights",
+    "activation_bytes": "activations",
+    "runtime_bytes": "context and graphs",
+    "collective_bytes": "buffers of collectives",
+    "kv_bytes": "left for KV blocks",
+}
+_LENGTHS = {"mean": "the workload's mean", "p99": "the workload's P99", "context": "the longest served"}
+
+
+def memory(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as precision.kv_cache=fp8."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+) -> None:
+    """Show where memory goes and how many requests fit.
+
+    Nothing is simulated; errors are those of run.
+    """
+    simulation = prepare(scenario, set_ or ())
+    lengths = request_lengths(simulation.workload, simulation.max_context_tokens)
+    report = memory_report(simulation.memory, lengths, simulation.max_context_tokens)
+    if as_json:
+        typer.echo(json.dumps(_facts(simulation) | report.document(), indent=2))
+    else:
+        print_memory(simulation, report, console())
+
+
+def print_memory(simulation: Simulation, report: MemoryReport, output: Console) -> None:
+    """Print the terms, the blocks, and the requests that fit."""
+    facts = _facts(simulation)
+    devices = f"{facts['replicas']} x {facts['tensor_parallel']} {facts['accelerator']}"
+    output.print(f"[bold]{escape(facts['model'])}[/] on [bold]{escape(devices)}[/]; figures are of one accelerator")
+    terms = plain_table("", "bytes", "GiB", "share")
+    for stage in report.stages:
+        for name, title in _TERMS.items():
+            share = stage[name] / stage["device_bytes"]
+            terms.add_row(title, f"{stage[name]:,}", f"{stage[name] / 2**30:.2f}", f"{share:.1%}")
+    output.print(terms)
+    for line in _blocks(report.kv):
+        output.print(line, soft_wrap=True)
+    output.print(_requests(report.requests))
+    for line in _advice(report):
+        output.print(escape(line), soft_wrap=True)
+
+
+def _facts(simulation: Simulation) -> dict[str, Any]:
+    cluster = simulation.scenario.cluster
+    return {
+        "model": simulation.spec.name,
+        "accelerator": simulation.accelerator.name,
+        "replicas": cluster.replicas,
+        "tensor_parallel": cluster.tensor_parallel,
+        "weight_dtype": simulation.memory.demand.weight_dtype,
+    }
+
+
+def _blocks(kv: dict[str, Any]) -> Iterator[str]:
+    scales = "" if kv["scales"] == "tensor" else f", scales by {kv['scales']}"
+    yield (
+        f"KV cache in {kv['dtype']}{scales}: {kv['bytes_per_token']:,} bytes per token, of which "
+        f"{kv['bytes_per_token_and_rank']:,} on each rank"
+    )
+    yield f"a block of {kv['block_size_tokens']} tokens takes {kv['block_bytes']:,} bytes"
+    source = "computed"
+    if kv["source"] == "given":
+        source = f"given by memory.num_gpu_blocks; {kv['computed_blocks']:,} were computed"
+    yield (
+        f"blocks: {kv['blocks']:,} ({source}), {kv['null_blocks']} kept aside, "
+        f"{kv['request_blocks']:,} for requests: {kv['tokens']:,} tokens"
+    )
+
+
+def _requests(requests: dict[str, dict[str, Any]]) -> Any:
+    released = any("fit_if_windows_released" in row for row in requests.values())
+    table = plain_table("requests of", "tokens", "blocks", "fit", *(["fit with windows released"] if released else []))
+    for name, row in requests.items():
+        figures = [f"{row['tokens']:,}", f"{row['blocks']:,}", f"{row['fit']:,.2f}"]
+        if released:
+            figures.append(f"{row['fit_if_windows_released']:,.2f}")
+        table.add_row(_LENGTHS[name], *figures)
+    return table
+
+
+def _advice(report: MemoryReport) -> Iterator[str]:
+    yield f"at most {report.limit['requests']:,} typical requests run at once, bounded by {report.limit['by']}"
+    for offer in report.help:
+        yield f"{offer['set']} would let {offer['requests']:,} run"
+    if len(report.groups) > 1 or report.groups[0]["window_tokens"]:
+        groups = (
+            f"{group['layers']} {group['kind']}" + (f" ({group['window_tokens']})" if group["window_tokens"] else "")
+            for group in report.groups
+        )
+        yield f"layers in KV cache groups of the engine, windows in tokens: {', '.join(groups)}"
+    for notice in report.notices:
+        yield f"Notice: {notice}"

@@ -1,0 +1,158 @@
+"""Where the memory of a replica goes, how many requests fit into the rest, and what would make room for more."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from simcore.memory.capacity import MemoryBudget, tensor_parallel_reach
+from simcore.memory.kv_bytes import UNQUANTISED, KvFormat, kv_bytes_per_token
+from simcore.memory.plan import MemoryPlan
+from simcore.workload import ClosedLoop, OpenLoop
+from simcore.workload.batch import Int64Array
+
+_MORE_UTILIZATION = 0.95
+_WIDE_WEIGHTS = ("fp32", "bf16", "fp16")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """The memory of one replica as plain figures.
+
+    ``stages`` has the terms of one rank of each pipeline stage, in bytes; ``kv`` what a block is and how many there
+    are; ``groups`` the KV cache groups of an engine that releases sliding windows; ``requests`` how many of some length
+    hold memory at once; ``limit`` and ``help`` what bounds their number and what would raise it.
+    """
+
+    stages: list[dict[str, Any]]
+    kv: dict[str, Any]
+    groups: list[dict[str, Any]]
+    requests: dict[str, dict[str, Any]]
+    limit: dict[str, Any]
+    help: list[dict[str, Any]]
+    notices: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return asdict(self) | {"notices": list(self.notices)}
+
+
+def request_lengths(workload: OpenLoop | ClosedLoop, max_context_tokens: int) -> Int64Array:
+    """Prompt and output together of every request that is not too long to be served, as the workload sends them."""
+    batches = [workload.requests] if isinstance(workload, ClosedLoop) else workload.batches()
+    tokens = [batch.cut_to_limits() for batch in batches]
+    lengths = np.concatenate([batch.prompt_tokens + batch.output_tokens for batch in tokens])
+    return np.asarray(lengths[lengths <= max_context_tokens], dtype=np.int64)
+
+
+def memory_report(plan: MemoryPlan, lengths: Int64Array, max_context_tokens: int) -> MemoryReport:
+    """The report of a plan, for requests of those lengths (see ``request_lengths``)."""
+    sizes = {}
+    if len(lengths):
+        sizes["mean"] = round(float(lengths.mean()))
+        sizes["p99"] = int(np.percentile(lengths, 99, method="inverted_cdf"))
+    sizes["context"] = max_context_tokens
+    typical = next(iter(sizes.values()))
+    return MemoryReport(
+        stages=[_terms(budget) for budget in plan.budgets],
+        kv=_kv(plan),
+        groups=[
+            {
+                "kind": group.kind,
+                "layers": len(group.layers),
+                "window_tokens": group.window_tokens,
+                "block_size_tokens": group.block_size_tokens,
+            }
+            for group in plan.releasing_layout.groups
+        ],
+        requests={name: _requests(plan, tokens) for name, tokens in sizes.items()},
+        limit=_limit(plan, typical),
+        help=list(_help(plan, typical)),
+        notices=plan.notices(lengths),
+    )
+
+
+def _terms(budget: MemoryBudget) -> dict[str, Any]:
+    return {
+        "device_bytes": budget.device_bytes,
+        "gpu_memory_utilization": budget.utilization,
+        "usable_bytes": budget.usable_bytes,
+        "weight_bytes": budget.weight_bytes,
+        "activation_bytes": budget.activation_bytes,
+        "runtime_bytes": budget.runtime_bytes,
+        "collective_bytes": budget.collective_bytes,
+        "kv_bytes": budget.kv_bytes,
+        "block_bytes": budget.block_bytes,
+        "blocks": budget.blocks,
+    }
+
+
+def _kv(plan: MemoryPlan) -> dict[str, Any]:
+    demand = plan.demand
+    return {
+        "dtype": demand.kv_format.dtype,
+        "scales": demand.kv_format.scales,
+        "bytes_per_token": kv_bytes_per_token(demand.spec, demand.kv_format, 1, demand.sharing_layers),
+        "bytes_per_token_and_rank": kv_bytes_per_token(
+            demand.spec, demand.kv_format, plan.ranks, demand.sharing_layers
+        ),
+        "block_size_tokens": demand.block_size_tokens,
+        "block_bytes": plan.decisive.block_bytes,
+        "blocks": plan.blocks,
+        "computed_blocks": plan.decisive.blocks,
+        "source": "given" if plan.given else "computed",
+        "null_blocks": plan.null_blocks,
+        "request_blocks": plan.request_blocks,
+        "tokens": plan.request_blocks * demand.block_size_tokens,
+    }
+
+
+def _requests(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
+    figures = {"tokens": tokens, "blocks": plan.layout.blocks_held(tokens), "fit": plan.requests_that_fit(tokens)}
+    if plan.releasing_layout.releases:
+        figures["fit_if_windows_released"] = plan.requests_that_fit(tokens, releasing=True)
+    return figures
+
+
+def _limit(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
+    fit, slots = plan.requests_that_fit(tokens), plan.demand.max_running_requests
+    by_memory = fit < slots
+    cause = "memory.num_gpu_blocks" if plan.given else "KV memory"
+    return {
+        "requests": int(fit) if by_memory else slots,
+        "by": cause if by_memory else "scheduler.batching.max_running_requests",
+    }
+
+
+def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
+    """Single settings that let more requests of ``tokens`` tokens run, with how many then would."""
+    demand, slots = plan.demand, plan.demand.max_running_requests
+    fit = plan.requests_that_fit(tokens)
+    if fit >= slots:
+        if int(fit) > slots:
+            yield {"set": f"scheduler.batching.max_running_requests={int(fit)}", "requests": int(fit)}
+        return
+    if plan.given:
+        computed = (plan.decisive.blocks - plan.null_blocks) / plan.layout.blocks_held(tokens)
+        if computed > fit:
+            yield {"set": "memory.num_gpu_blocks=null", "requests": min(int(computed), slots)}
+        return
+    changes = {}
+    if demand.kv_format.dtype in UNQUANTISED:
+        changes["precision.kv_cache=fp8"] = replace(demand, kv_format=KvFormat("fp8"))
+    if demand.weight_dtype in _WIDE_WEIGHTS:
+        changes["precision.weights=fp8"] = replace(demand, weight_dtype="fp8")
+    if demand.utilization < _MORE_UTILIZATION:
+        key = f"memory.gpu_memory_utilization={_MORE_UTILIZATION}"
+        changes[key] = replace(demand, utilization=_MORE_UTILIZATION)
+    candidates = [(setting, changed, plan.ranks) for setting, changed in changes.items()]
+    ranks = 2 * plan.ranks
+    heads = min(group.attention.query_heads for group in demand.spec.layer_groups)
+    if heads % ranks == 0 and ranks <= tensor_parallel_reach(plan.accelerator):
+        candidates.append((f"cluster.tensor_parallel={ranks}", demand, ranks))
+    for setting, changed, over in candidates:
+        blocks = changed.budget(plan.accelerator, over).blocks - plan.null_blocks
+        requests = min(int(blocks / plan.layout.blocks_held(tokens)), slots)
+        if requests > int(fit):
+            yield {"set": setting, "requests": requests}

@@ -1,0 +1,52 @@
+"""``servetwin memory``, as typed."""
+
+import json
+
+import pytest
+
+
+def test_the_table_has_every_term(command, scenario_file):
+    ended = command("memory", scenario_file)
+    assert (ended.code, ended.err) == (0, "")
+    terms = ("memory of the device", "of which usable", "weights", "activations", "context and graphs", "left for KV")
+    for said in (*terms, "buffers of collectives", "(computed), 1 kept aside", "the workload's P99", "bounded by"):
+        assert said in ended.out
+    assert "windows" not in ended.out
+
+
+def test_json_has_the_same_figures(command, scenario_file):
+    found = json.loads(command("memory", scenario_file, "--json").out)
+    assert (found["model"], found["accelerator"], found["tensor_parallel"]) == ("smollm2-135m", "l4", 1)
+    assert f"{found['kv']['request_blocks']:,} for requests" in command("memory", scenario_file).out
+    (stage,) = found["stages"]
+    assert f"{stage['kv_bytes']:,}" in command("memory", scenario_file).out
+
+
+def test_given_blocks_are_said_to_be_given(command, scenario_file):
+    ended = command("memory", scenario_file, "--set", "memory.num_gpu_blocks=500")
+    assert "blocks: 500 (given by memory.num_gpu_blocks; " in ended.out
+    assert "499 for requests: 7,984 tokens" in ended.out
+
+
+def test_windows_are_shown_and_told_of(command, scenario_file):
+    ended = command("memory", scenario_file, "--set", "model=gpt-oss-20b", "--set", "cluster.accelerator=h100-sxm")
+    assert "fit with windows released" in ended.out
+    assert "12 sliding (128), 12 full" in ended.out
+    assert "Notice: KV capacity is understated" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("model=llama-3.1-70b", "llama-3.1-70b does not fit 1 l4: it needs"),
+        ("memory.num_gpu_blocks=1", "memory.num_gpu_blocks is 1, expected more than the 1 that the engine keeps aside"),
+        ("precision.kv_cache=int5", "precision.kv_cache is 'int5', expected "),
+        ("precision.kv_scales=token", "precision.kv_scales is 'token', expected auto or tensor, since bf16"),
+        ("memory.kv_sharing_layers=0", "memory.kv_sharing_layers is 0, expected "),
+    ],
+)
+def test_errors_are_those_of_run(command, scenario_file, setting, said):
+    ended = command("memory", scenario_file, "--set", setting)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"servetwin: {said}")
+    assert command("run", scenario_file, "--json", "--set", setting).err == ended.err

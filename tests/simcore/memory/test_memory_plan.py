@@ -1,0 +1,134 @@
+"""The memory of a scenario: its blocks, the requests that fit, and what users are told."""
+
+import numpy as np
+import pytest
+
+import servetwin
+from servetwin.api import prepare
+from simcore.errors import InputError
+from simcore.memory.report import memory_report, request_lengths
+
+
+def scenario(model="llama-3.1-8b", **sections):
+    return {
+        "model": model,
+        "cluster": {"accelerator": "h100-sxm"},
+        "workload": {
+            "requests": 10,
+            "arrivals": {"name": "constant", "rate_per_s": 1},
+            "prompt_tokens": {"name": "fixed", "tokens": 900},
+            "output_tokens": {"name": "fixed", "tokens": 100},
+        },
+    } | sections
+
+
+def report(document):
+    simulation = prepare(document)
+    lengths = request_lengths(simulation.workload, simulation.max_context_tokens)
+    return memory_report(simulation.memory, lengths, simulation.max_context_tokens)
+
+
+def test_the_report_adds_up():
+    found = report(scenario())
+    (terms,) = found.stages
+    spent = sum(terms[name] for name in ("weight_bytes", "activation_bytes", "runtime_bytes", "collective_bytes"))
+    assert terms["usable_bytes"] - spent == terms["kv_bytes"]
+    assert terms["kv_bytes"] // terms["block_bytes"] == terms["blocks"] == found.kv["blocks"]
+    assert found.kv["tokens"] == 16 * (found.kv["blocks"] - 1)
+    mean = found.requests["mean"]
+    assert (mean["tokens"], mean["blocks"], mean["fit"]) == (1000, 63, found.kv["request_blocks"] / 63)
+    assert found.requests["context"]["tokens"] == 131_072
+    assert found.notices == ()
+
+
+def test_given_blocks_are_shown_as_such():
+    found = report(scenario(memory={"num_gpu_blocks": 1000}))
+    assert (found.kv["source"], found.kv["blocks"], found.kv["request_blocks"]) == ("given", 1000, 999)
+    assert found.kv["computed_blocks"] == report(scenario()).kv["blocks"]
+    assert found.limit == {"requests": 15, "by": "memory.num_gpu_blocks"}
+    assert [offer["set"] for offer in found.help] == ["memory.num_gpu_blocks=null"]
+
+
+def test_slots_bound_short_requests():
+    found = report(scenario())
+    assert found.limit == {"requests": 256, "by": "scheduler.batching.max_running_requests"}
+    (offer,) = found.help
+    assert offer == {"set": "scheduler.batching.max_running_requests=443", "requests": 443}
+
+
+def test_every_offer_does_what_it_says():
+    tight = scenario("llama-2-70b", cluster={"accelerator": "h100-sxm", "tensor_parallel": 2})
+    found = report(tight)
+    assert found.limit["by"] == "KV memory"
+    assert len(found.help) == 4
+    for offer in found.help:
+        simulation = prepare(tight, [offer["set"]])
+        slots = simulation.memory.demand.max_running_requests
+        assert offer["requests"] == min(int(simulation.memory.requests_that_fit(1000)), slots) > found.limit["requests"]
+
+
+def test_requests_too_long_to_be_served_are_not_counted():
+    simulation = prepare(scenario(max_context_tokens=999))
+    assert len(request_lengths(simulation.workload, simulation.max_context_tokens)) == 0
+    found = report(scenario(max_context_tokens=999))
+    assert list(found.requests) == ["context"]
+
+
+def test_a_closed_loop_has_lengths_too():
+    workload = scenario()["workload"] | {"arrivals": {"name": "closed-loop", "concurrency": 2}}
+    simulation = prepare(scenario(workload=workload))
+    assert request_lengths(simulation.workload, 5000).tolist() == [1000] * 10
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "said"),
+    [
+        # Twelve layers of 24 slide over 128 tokens: blocks of half the size, 63 of full layers and 9 of sliding ones.
+        (
+            "gpt-oss-20b",
+            1000,
+            f"understated by a factor of {2 * 63 / (63 + 9):.2f} at the mean request of 1,000 tokens",
+        ),
+        ("gpt-oss-20b", 100, "understated but by less than 0.5%"),
+        ("mistral-7b", 8000, f"understated by a factor of {500 / 257:.2f}"),
+        # Seven groups of 10 layers, two to six of them empty, where the simulator has blocks of 62.
+        ("gemma-3-27b", 500, "overstated by a factor of 1.13"),
+    ],
+)
+def test_the_notice_says_by_how_much(model, tokens, said):
+    (notice,) = prepare(scenario(model)).memory.notices(np.array([tokens]))
+    assert f"KV capacity is {said}" in notice
+
+
+def test_a_run_carries_the_notice():
+    workload = scenario()["workload"] | {"prompt_tokens": {"name": "fixed", "tokens": 7900}}
+    notices = servetwin.simulate(scenario("gemma-3-27b", workload=workload)).summary["notices"]
+    assert len(notices) == 1
+    assert "KV capacity is understated by a factor of 3.51" in notices[0]
+    assert "mean request of 8,000 tokens" in notices[0]
+    assert servetwin.simulate(scenario()).summary["notices"] == []
+
+
+def test_scales_of_plain_numbers_are_refused():
+    with pytest.raises(InputError, match=r"precision.kv_scales is 'token', expected auto or tensor, since bf16"):
+        prepare(scenario(precision={"kv_scales": "token"}))
+
+
+@pytest.mark.parametrize(
+    ("kv_cache", "kv_scales", "bytes_per_token"),
+    [("int8", "auto", 67_584), ("int8", "tensor", 65_536), ("int4", "auto", 40_960)],
+)
+def test_a_quantised_cache_is_smaller_and_quicker_to_read(kv_cache, kv_scales, bytes_per_token):
+    workload = scenario()["workload"] | {"requests": 1, "prompt_tokens": {"name": "fixed", "tokens": 60_000}}
+    precision = {"kv_cache": kv_cache, "kv_scales": kv_scales}
+    plain, small = (
+        servetwin.simulate(scenario(workload=workload, **changes)).summary for changes in ({}, {"precision": precision})
+    )
+    assert small["kv"]["bytes_per_token"] == bytes_per_token
+    assert small["kv"]["blocks_per_replica"] > plain["kv"]["blocks_per_replica"]
+    assert small["metrics"]["tpot_s"]["mean"] < plain["metrics"]["tpot_s"]["mean"]
+
+
+def test_layers_that_share_a_cache_in_a_scenario():
+    shared = prepare(scenario(memory={"kv_sharing_layers": 2}))
+    assert shared.memory.decisive.block_bytes * 2 == prepare(scenario()).memory.decisive.block_bytes
