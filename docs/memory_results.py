@@ -103,8 +103,9 @@ def document(data: Path) -> Iterator[str]:
         the max(0, n - w) / b whole ones (rounded down) that its next token no longer sees.
 
         The simulator prices windows in time but does not release their blocks yet: one block holds its tokens for all
-        layers. Its summary says by how much that is off at the mean length of the workload. Requests that fit an H100
-        SXM (two for gpt-oss-120b), by their length:
+        layers (so `num_gpu_blocks` of such a model is not the number in an engine's log). Its summary says by how much
+        that is off at the mean length of the workload. Requests that fit an H100 SXM (two for gpt-oss-120b), by their
+        length:
 
         | model | groups | 1,000 tokens, all kept | windows released | 8,000 tokens, all kept | windows released |
         |---|---|---:|---:|---:|---:|

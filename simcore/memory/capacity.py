@@ -69,7 +69,7 @@ class MemoryBudget:
 
     @property
     def blocks(self) -> int:
-        """Whole KV blocks that fit, 0 if none does."""
+        """Whole KV blocks that fit, 0 if none does; only of a stage whose layers have caches."""
         return max(0, self.kv_bytes) // self.block_bytes
 
 

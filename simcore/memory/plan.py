@@ -140,13 +140,16 @@ class MemoryPlan:
         Where blocks are kept one by one, sliding windows count in the price of a step but release none, unlike in the
         engine, so a long request is taken to hold more blocks than it would.
         """
-        if not len(tokens) or self.layout.releases or not self.releasing_layout.releases:
+        if self.demand.hybrid or not len(tokens) or not self.releasing_layout.releases:
             return ()
         typical = round(tokens.mean())
         factor = self.requests_that_fit(typical, releasing=True) / self.requests_that_fit(typical)
         understated = "understated" if factor >= 1 else "overstated"
         by = f"by a factor of {max(factor, 1 / factor):.2f}" if abs(factor - 1) >= 0.005 else "but by less than 0.5%"
-        return (
+        notice = (
             f"KV capacity is {understated} {by} at the mean request of {typical:,} tokens: blocks that have left a "
-            f"sliding window of {self.demand.spec.name} are not released, and layers are not grouped as in the engine.",
+            f"sliding window of {self.demand.spec.name} are not released, and layers are not grouped as in the engine."
         )
+        if self.given:
+            notice += " memory.num_gpu_blocks counts blocks of all layers, an engine's log blocks of one group of them."
+        return (notice,)

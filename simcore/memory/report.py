@@ -84,7 +84,7 @@ def _terms(budget: MemoryBudget) -> dict[str, Any]:
         "collective_bytes": budget.collective_bytes,
         "kv_bytes": budget.kv_bytes,
         "block_bytes": budget.block_bytes,
-        "blocks": budget.blocks,
+        "blocks": budget.blocks if budget.block_bytes else None,
     }
 
 

@@ -100,6 +100,11 @@ def test_the_notice_says_by_how_much(model, tokens, said):
     assert f"KV capacity is {said}" in notice
 
 
+def test_given_blocks_of_a_model_with_windows_are_explained():
+    (notice,) = prepare(scenario("gpt-oss-20b", memory={"num_gpu_blocks": 900})).memory.notices(np.array([1000]))
+    assert "memory.num_gpu_blocks counts blocks of all layers, an engine's log blocks of one group" in notice
+
+
 def test_a_run_carries_the_notice():
     workload = scenario()["workload"] | {"prompt_tokens": {"name": "fixed", "tokens": 7900}}
     notices = servetwin.simulate(scenario("gemma-3-27b", workload=workload)).summary["notices"]
