@@ -5,6 +5,7 @@ sequence of *runs*, each of successive identities, so that a document, a system 
 wherever it appears.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -67,6 +68,10 @@ class BlockKeys:
             end += tokens
             self._ends.append(end)
             self._starts.append(int.from_bytes(digest, "big") << _KEY_BITS)
+
+    def at(self, block: int) -> int:
+        """The key of one full block."""
+        return self._starts[bisect_left(self._ends, (block + 1) * self._block_size)] + block
 
     def between(self, first: int, end: int) -> Iterator[int]:
         """The keys of blocks ``first`` to ``end`` - 1, none of them beyond the text's last full block."""

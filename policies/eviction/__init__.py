@@ -10,7 +10,8 @@ class Eviction(ABC):
     """Ranks cached blocks that nobody holds; a fresh object serves each replica, so it may keep state.
 
     The block of least worth goes first, among equals the one released first: of one request's blocks the last. A block
-    without which others could not be found any more waits until those are gone.
+    without which others could not be found any more waits until those are gone. In a radix tree, a leaf is ranked as
+    one large block, and among equals the one used longest ago goes first.
     """
 
     by_release: ClassVar[bool] = False

@@ -9,7 +9,9 @@ from policies.views import CachedBlockView
 
 @dataclass(slots=True)
 class LeastRecentlyUsed(Eviction):
-    """Blocks go in the order in which they were released, as in vLLM and SGLang."""
+    """Blocks go in the order of their last use: their release, as in vLLM; in a radix tree, when a request found or
+    entered them, as in SGLang.
+    """
 
     by_release: ClassVar[bool] = True
 

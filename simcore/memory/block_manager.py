@@ -1,21 +1,14 @@
 """Paged KV memory with block tables and a prefix cache."""
 
-from collections.abc import Callable, Iterable
-from hashlib import blake2b
+from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
-from simcore.content import BlockKeys, Run
 from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
+from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
 from simcore.request import Request
-
-ENDLESS = 2**62
-"""Tokens of a run whose length is not known yet."""
-
-Namespace = Callable[[Request], bytes]
-"""What requests must have in common to share blocks."""
 
 
 class BlockCopy(NamedTuple):
@@ -38,24 +31,23 @@ class KVBlockManager(Paging):
     of them has which makes no difference.
     """
 
-    __slots__ = ("_keys", "_namespace", "_pool", "_prefix_caching", "_published_blocks", "_tables", "_unsettled")
+    __slots__ = ("_keys", "_pool", "_prefix_caching", "_published_blocks", "_tables", "_unsettled")
 
     def __init__(
         self,
         total_blocks: int,
         block_size_tokens: int,
         prefix_caching: bool = False,
-        namespace: Namespace = lambda request: b"",
+        namespace: Namespace = one_for_all,
         order: FreeOrder | None = None,
         expiry: Expiry | None = None,
     ) -> None:
         super().__init__(total_blocks, block_size_tokens)
         self._prefix_caching = prefix_caching
-        self._namespace = namespace
         self._pool = BlockPool(total_blocks, order, expiry)
         self._tables: dict[int, list[int]] = {}
         self._unsettled: list[int] = []
-        self._keys: dict[int, BlockKeys] = {}
+        self._keys = RequestKeys(block_size_tokens, namespace)
         self._published_blocks: dict[int, int] = {}
 
     def cached_prefix(self, request: Request) -> tuple[int, int]:
@@ -101,7 +93,7 @@ class KVBlockManager(Paging):
         del self._published_blocks[request.number]
         self._give_back(self._pool.release(self._tables.pop(request.number)))
         if not comes_back:
-            self._keys.pop(request.number, None)
+            self._keys.forget(request)
 
     def fork(self, parent: Request, child: Request) -> None:
         """Let a new sequence begin with all that a running one has computed: parallel samples and beams share it.
@@ -161,7 +153,7 @@ class KVBlockManager(Paging):
         if not self._prefix_caching:
             return []
         usable = (request.tokens_to_compute - 1) // self.block_size_tokens
-        return self._pool.find(self._keys_of(request).between(0, usable))
+        return self._pool.find(self._keys.of(request).between(0, usable))
 
     def _publish(self, request: Request, tokens: int) -> None:
         if not self._prefix_caching:
@@ -169,18 +161,5 @@ class KVBlockManager(Paging):
         first, end = self._published_blocks[request.number], tokens // self.block_size_tokens
         if first < end:
             self._published_blocks[request.number] = end
-            keys = self._keys_of(request).between(first, end)
+            keys = self._keys.of(request).between(first, end)
             self._pool.publish(self._tables[request.number], first, keys, request.priority)
-
-    def _keys_of(self, request: Request) -> BlockKeys:
-        keys = self._keys.get(request.number)
-        if keys is None:
-            content = request.content
-            if content is None:
-                own = blake2b(b"request %d" % request.number, digest_size=12).digest()
-                keys = BlockKeys([Run(0, ENDLESS)], self.block_size_tokens, own)
-            else:
-                runs = [*content.prompt, Run(content.output_first, ENDLESS)]
-                keys = BlockKeys(runs, self.block_size_tokens, self._namespace(request))
-            self._keys[request.number] = keys
-        return keys

@@ -7,13 +7,16 @@ from policies.eviction import Eviction
 from simcore.cost.recompute import RecomputeCost
 from simcore.memory import KVMemory
 from simcore.memory.block_counter import KVBlockCounter
-from simcore.memory.block_manager import KVBlockManager, Namespace
+from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.block_pool import Expiry
 from simcore.memory.free_order import CachedBlock, RankedOrder
 from simcore.memory.group_counter import KVGroupCounter
 from simcore.memory.kv_bytes import kv_bytes_per_token
-from simcore.memory.partitions import KVPartitions, divide_blocks
+from simcore.memory.leaf_order import DescribeRun, LeafOrder
+from simcore.memory.partitions import KVPartitions, PartManager, divide_blocks
 from simcore.memory.plan import MemoryPlan, counts_suffice, kv_format
+from simcore.memory.radix_manager import KVRadixManager
+from simcore.memory.request_keys import Namespace
 from simcore.models import ModelSpec
 from simcore.request import Request
 from simcore.scenario import Scenario
@@ -31,15 +34,21 @@ def build_memory(
         return KVBlockCounter(total_blocks, section.block_size_tokens, section.prefix_caching)
     cache = section.prefix_cache
     eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
+    hashed = cache.index == "hash"
     namespace = _namespace(cache.share_between_tenants, cache.salt)
 
-    def manager(blocks: int) -> KVBlockManager:
-        order = None
-        if not eviction.by_release:
-            bytes_per_token = kv_bytes_per_token(spec, kv_format(scenario))
-            ranking: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
-            order = RankedOrder(ranking, describe_blocks(spec, section.block_size_tokens, bytes_per_token))
-        expiry = None if cache.expires_after_s is None else Expiry(cache.expires_after_s, now_s)
+    expiry = None if cache.expires_after_s is None else Expiry(cache.expires_after_s, now_s)
+    facts = spec, section.block_size_tokens, kv_bytes_per_token(spec, kv_format(scenario))
+
+    def ranking() -> Eviction:
+        policy: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
+        return policy
+
+    def manager(blocks: int) -> PartManager:
+        if section.prefix_caching and not hashed:
+            leaves = None if eviction.by_release else LeafOrder(ranking(), describe_runs(*facts))
+            return KVRadixManager(blocks, section.block_size_tokens, namespace, leaves, expiry)
+        order = None if eviction.by_release else RankedOrder(ranking(), describe_blocks(*facts))
         return KVBlockManager(blocks, section.block_size_tokens, section.prefix_caching, namespace, order, expiry)
 
     if not cache.tenant_shares:
@@ -50,11 +59,17 @@ def build_memory(
 
 def describe_blocks(spec: ModelSpec, block_size_tokens: int, bytes_per_token: int) -> Callable[[int, int], CachedBlock]:
     """How an eviction policy sees the blocks of a model: by the number of blocks before, and a level of priority."""
-    cost, size_bytes = RecomputeCost(spec), block_size_tokens * bytes_per_token
+    describe_run = describe_runs(spec, block_size_tokens, bytes_per_token)
+    return lambda place, priority: describe_run(place, 1, priority)
 
-    def describe(place: int, priority: int) -> CachedBlock:
-        tokens_before = place * block_size_tokens
-        return CachedBlock(tokens_before, priority, cost.flops(tokens_before, block_size_tokens), size_bytes)
+
+def describe_runs(spec: ModelSpec, block_size_tokens: int, bytes_per_token: int) -> DescribeRun:
+    """How an eviction policy sees runs of blocks: by the blocks before them, their own number, and a level."""
+    cost = RecomputeCost(spec)
+
+    def describe(place: int, blocks: int, priority: int) -> CachedBlock:
+        before, tokens = place * block_size_tokens, blocks * block_size_tokens
+        return CachedBlock(before, priority, cost.flops(before, tokens), tokens * bytes_per_token)
 
     return describe
 

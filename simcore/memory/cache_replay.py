@@ -8,9 +8,11 @@ from policies.eviction import Eviction
 from policies.eviction.lru import LeastRecentlyUsed
 from simcore.content import BlockKeys, Run
 from simcore.memory.block_pool import BlockPool
-from simcore.memory.building import describe_blocks
+from simcore.memory.building import describe_blocks, describe_runs
 from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
 from simcore.memory.kv_bytes import kv_bytes_per_token
+from simcore.memory.leaf_order import LeafOrder
+from simcore.memory.radix_tree import RadixTree
 from simcore.models import ModelSpec
 from simcore.workload.contents import Contents
 
@@ -92,9 +94,7 @@ def replay_cache(
     ``spec`` is the model by whose work and bytes a policy may weigh. Of a prompt larger than the cache, the head is
     kept.
     """
-    total = len({key for prompt in prompts for key in prompt.keys})  # more would never be filled
-    if capacity_blocks is not None:
-        total = min(total, capacity_blocks)
+    total = _blocks(prompts, capacity_blocks)
     order = _order(prompts, block_tokens, eviction, spec)
     pool = BlockPool(total, order)
     hit_tokens = 0
@@ -109,6 +109,39 @@ def replay_cache(
         pool.publish(table, len(found), keys[len(found) :])
         pool.release(table)
     return CacheReplay(len(prompts), sum(prompt.tokens for prompt in prompts), hit_tokens, capacity_blocks)
+
+
+def replay_radix_cache(
+    prompts: Sequence[CachedPrompt], block_tokens: int, capacity_blocks: int | None, eviction: Eviction, spec: ModelSpec
+) -> CacheReplay:
+    """The same with a radix tree, which gives up whole leaves: the unshared rest of a prompt, or none of it.
+
+    Keys must be chained: equal only if all before them are.
+    """
+    total = _blocks(prompts, capacity_blocks)
+    ranked = not eviction.by_release
+    describe = describe_runs(spec, block_tokens, kv_bytes_per_token(spec))
+    tree = RadixTree(LeafOrder(eviction, describe) if ranked else LeafOrder())
+    hit_tokens, blank = 0, total
+    for prompt in prompts:
+        keys = prompt.keys[:total]
+        known, found = tree.match(keys.__getitem__, len(keys))
+        hit_tokens += min(found * block_tokens, prompt.tokens)
+        tree.hold(known, tree.root)
+        needed = len(keys) - found
+        while blank < needed:
+            blank += len(tree.evict())
+        blank -= needed
+        last, _ = tree.insert(known, keys[found:], range(needed))
+        tree.hold(last, known)
+        tree.release(last, tree.accesses)
+    return CacheReplay(len(prompts), sum(prompt.tokens for prompt in prompts), hit_tokens, capacity_blocks)
+
+
+def _blocks(prompts: Sequence[CachedPrompt], capacity_blocks: int | None) -> int:
+    """The capacity, but no more blocks than there are, since more would never be filled."""
+    distinct = len({key for prompt in prompts for key in prompt.keys})
+    return distinct if capacity_blocks is None else min(distinct, capacity_blocks)
 
 
 def _order(prompts: Sequence[CachedPrompt], block_tokens: int, eviction: Eviction | None, spec: ModelSpec) -> FreeOrder:

@@ -65,6 +65,10 @@ class Paging:
         """Whether what one request gives up is of no use to the other."""
         return False
 
+    def computed(self, request: Request) -> None:
+        """Take note that a request has computed the chunk of its prompt that it was given blocks for."""
+        return
+
     def _use(self, blocks: int) -> None:
         """Count blocks as held."""
         free = self.free_blocks - blocks

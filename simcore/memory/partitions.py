@@ -4,7 +4,10 @@ from collections.abc import Iterable, Mapping
 from math import floor
 
 from simcore.memory.block_manager import KVBlockManager
+from simcore.memory.radix_manager import KVRadixManager
 from simcore.request import Request
+
+PartManager = KVBlockManager | KVRadixManager
 
 
 class KVPartitions:
@@ -18,7 +21,7 @@ class KVPartitions:
     releases = False
     blocks_each = 1
 
-    def __init__(self, named: Mapping[str, KVBlockManager], others: KVBlockManager) -> None:
+    def __init__(self, named: Mapping[str, PartManager], others: PartManager) -> None:
         self._named = dict(named)
         self._others = others
         self._all = [*self._named.values(), others]
@@ -42,7 +45,7 @@ class KVPartitions:
         """Blocks that some request holds."""
         return self.total_blocks - self.free_blocks
 
-    def part_of(self, request: Request) -> KVBlockManager:
+    def part_of(self, request: Request) -> PartManager:
         """The memory that a request may use."""
         return self._named.get(request.tenant, self._others)
 
@@ -71,6 +74,10 @@ class KVPartitions:
         """Give a request that prefills the blocks for its next ``tokens`` tokens."""
         self.part_of(request).grow(request, tokens)
         self._note_peak()
+
+    def computed(self, request: Request) -> None:
+        """Take note that a request has computed the chunk of its prompt that it was given blocks for."""
+        self.part_of(request).computed(request)
 
     def extend(self, request: Request, blocks: int) -> None:
         """Give a request that decodes so many blocks."""

@@ -43,7 +43,8 @@ def counts_suffice(scenario: Scenario, shares_content: bool) -> bool:
     """
     cache = scenario.memory.prefix_cache
     eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
-    plain = eviction.by_release and cache.expires_after_s is None and not shares_content
+    in_order = cache.index == "hash" and eviction.by_release and cache.expires_after_s is None
+    plain = in_order and not shares_content
     return not cache.tenant_shares and (plain or not scenario.memory.prefix_caching)
 
 

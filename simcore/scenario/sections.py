@@ -71,8 +71,11 @@ class PrefixCache(_Section):
     Tenants share nothing unless ``share_between_tenants``; runs of different ``salt`` never find each other's blocks.
     A block that no request holds is given up by the ``eviction`` policy when memory is needed, and not found any more
     ``expires_after_s`` after it was released. ``tenant_shares`` give named tenants shares of all KV memory for
-    themselves alone, in use and in the cache; the others have what is left.
+    themselves alone, in use and in the cache; the others have what is left. ``index`` is how blocks are found, and with
+    it when they enter and how they are given up: as in vLLM (``hash``) or SGLang (``radix``).
     """
+
+    index: Literal["hash", "radix"] = "hash"
 
     eviction: Policy = {"name": "lru"}
     share_between_tenants: bool = False

@@ -271,6 +271,7 @@ class Scheduler:
             request.computed_tokens = computed_tokens + tokens
             if self._tables_by_window:
                 self.memory.pass_windows(self.memory.blocks_passed(computed_tokens, computed_tokens + tokens))
+            self.memory.computed(request)
             if not request.tokens_to_compute:
                 del self.prefilling[request.number]
                 completed.append(request)

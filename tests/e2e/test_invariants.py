@@ -63,7 +63,9 @@ def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
     assert (requests["output_tokens"][unfinished] < outputs[:arrived][unfinished]).all()
     memory = prepare(scenario, folder).memory
     batched_tokens = memory.demand.max_batched_tokens
-    most_blocks = [memory.layout.most_blocks_held(tokens, batched_tokens) for tokens in (prompts + outputs - 1).tolist()]
+    most_blocks = [
+        memory.layout.most_blocks_held(tokens, batched_tokens) for tokens in (prompts + outputs - 1).tolist()
+    ]
     assert (rejected == (np.array(most_blocks) > memory.request_blocks)[:arrived]).all()
 
     # Cause before effect.

@@ -41,6 +41,7 @@ def test_any_part_of_the_keys_can_be_had(text, block_size, data):
     first = data.draw(st.integers(0, len(keys)))
     end = data.draw(st.integers(first, len(keys)))
     assert list(BlockKeys(text, block_size).between(first, end)) == keys[first:end]
+    assert [BlockKeys(text, block_size).at(block) for block in range(first, end)] == keys[first:end]
 
 
 @given(runs, st.integers(1, 4))

@@ -1,0 +1,162 @@
+"""Paged KV memory whose prefix cache is a radix tree."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+from simcore.memory.block_pool import Expiry
+from simcore.memory.leaf_order import LeafOrder
+from simcore.memory.paging import Paging
+from simcore.memory.radix_tree import Node, RadixTree
+from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
+from simcore.request import Request
+
+
+@dataclass(slots=True)
+class _Holding:
+    """What a running request holds: ``cached_blocks`` of the tree, down to ``node``, and then blocks of its ``own``."""
+
+    node: Node
+    cached_blocks: int
+    own: list[int]
+    last_access: int
+
+
+class KVRadixManager(Paging):
+    """Does what ``KVBlockManager`` does, by the rules of SGLang where they are not vLLM's.
+
+    The full blocks that a request computed enter the tree when the step is over that computed them (while prefilling)
+    or when it leaves for good (what it generated); one that is preempted enters nothing more. So requests of one step
+    do not find each other's blocks. If the tree has a block of the same contents already, the request gives its own
+    back and goes on with the tree's. When memory is needed, whole leaves of the tree are given up, by default the one
+    used longest ago, which is when a request found it or entered it, not when it left the memory alone.
+
+    What differs from SGLang, since scheduler and memory here meet at fewer points:
+
+    - SGLang looks up waiting requests whenever it plans, and each look counts as a use and splits nodes; here only
+      admission does.
+    - Where blocks run short, SGLang gives up leaves worth all that is asked for; here, just what is missing, so that
+      several steps at once give up the same as one after the other.
+    - After a preemption SGLang gives up leaves ahead of need; here nothing is.
+    - SGLang preempts no request in mid-prefill; here the preemption policy may, and the chunks computed so far stay in
+      the tree.
+
+    Parallel samples need no copies: each is a request that finds the prompt in the tree. With a block size of 1, which
+    is SGLang's default page size, sharing is by token.
+    """
+
+    __slots__ = ("_blank", "_holdings", "_keys", "_tree", "_unsettled")
+
+    def __init__(
+        self,
+        total_blocks: int,
+        block_size_tokens: int,
+        namespace: Namespace = one_for_all,
+        order: LeafOrder | None = None,
+        expiry: Expiry | None = None,
+    ) -> None:
+        super().__init__(total_blocks, block_size_tokens)
+        self._tree = RadixTree(LeafOrder() if order is None else order, expiry)
+        self._keys = RequestKeys(block_size_tokens, namespace)
+        self._blank = list(range(total_blocks - 1, -1, -1))
+        self._holdings: dict[int, _Holding] = {}
+        self._unsettled: list[int] = []
+
+    def cached_prefix(self, request: Request) -> tuple[int, int]:
+        """Tokens of a waiting request that are in the cache, and how many of their blocks others hold."""
+        usable = (request.tokens_to_compute - 1) // self.block_size_tokens
+        found, held = self._tree.find(self._keys.of(request).at, usable)
+        return found * self.block_size_tokens, held
+
+    def admit(self, request: Request, cached_tokens: int, tokens: int) -> None:
+        """Give a waiting request the cached blocks that it found, and blocks for ``tokens`` more."""
+        tree = self._tree
+        node, found = tree.match(self._keys.of(request).at, cached_tokens // self.block_size_tokens)
+        if found * self.block_size_tokens != cached_tokens:
+            raise AssertionError(f"{found} blocks are cached, not {cached_tokens} tokens")
+        self._use(tree.hold(node, tree.root, request.priority))
+        own = self._take(self.blocks_for(cached_tokens + tokens) - found)
+        self._holdings[request.number] = _Holding(node, found, own, tree.accesses)
+
+    def grow(self, request: Request, tokens: int) -> None:
+        """Give a request that prefills the blocks for its next ``tokens`` tokens."""
+        self._holdings[request.number].own += self._take(self.blocks_to_grow(request.computed_tokens, tokens))
+
+    def computed(self, request: Request) -> None:
+        """Enter the full blocks of a request that prefills into the tree: its chunk is done."""
+        self._enter(request, self._holdings[request.number])
+
+    def allocate(self, blocks: int) -> None:
+        """Take blocks for requests that decode; asking for more than are free is a fault of the caller."""
+        self._unsettled += self._take(blocks)
+
+    def extend(self, request: Request, blocks: int) -> None:
+        """Give a request that decodes so many blocks."""
+        self.allocate(blocks)
+
+    def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
+        """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
+        holding = self._holdings.pop(request.number)
+        blocks = self.blocks_for(request.computed_tokens + granted_tokens)
+        missing = blocks - holding.cached_blocks - len(holding.own)
+        if missing:
+            holding.own += self._unsettled[-missing:]
+            del self._unsettled[-missing:]
+        if not comes_back:
+            self._enter(request, holding)
+            self._keys.forget(request)
+        self._blank += reversed(holding.own)
+        self._give_back(len(holding.own) + self._tree.release(holding.node, holding.last_access))
+
+    def table(self, request: Request) -> list[int]:
+        """The blocks of a running request, in order; while it decodes, those that are settled."""
+        holding = self._holdings[request.number]
+        return self._tree.blocks_to(holding.node) + holding.own
+
+    def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
+        """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""
+        unsettled = {}
+        for request, tokens in held_tokens:
+            holding = self._holdings[request.number]
+            unsettled[request.number] = self.blocks_for(tokens) - holding.cached_blocks - len(holding.own)
+        if unsettled.keys() != self._holdings.keys() or sum(unsettled.values()) != len(self._unsettled):
+            raise AssertionError(f"blocks not settled: recounted {unsettled}, noted {len(self._unsettled)}")
+        locks: Counter[int] = Counter()
+        for holding in self._holdings.values():
+            node, cached_blocks = holding.node, 0
+            while node is not self._tree.root:
+                locks[node.number] += 1
+                cached_blocks += len(node.blocks)
+                node = node.parent
+            if cached_blocks != holding.cached_blocks:
+                raise AssertionError(f"{cached_blocks} blocks down to a node, noted {holding.cached_blocks}")
+        self._tree.check(locks)
+        owned = [*self._unsettled, *chain.from_iterable(holding.own for holding in self._holdings.values())]
+        cached = [block for node in self._tree for block in node.blocks]
+        if sorted([*self._blank, *owned, *cached]) != list(range(self.total_blocks)):
+            raise AssertionError("blocks are not each either blank, cached or a request's own")
+        held = len(owned) + sum(len(node.blocks) for node in self._tree if node.locks)
+        if held != self.used_blocks:
+            raise AssertionError(f"{held} blocks are held, noted {self.used_blocks}")
+
+    def _take(self, blocks: int) -> list[int]:
+        """Hold so many free blocks."""
+        self._use(blocks)
+        blank = self._blank
+        while len(blank) < blocks:
+            blank += self._tree.evict()
+        taken = blank[: -blocks - 1 : -1]
+        del blank[len(blank) - blocks :]
+        return taken
+
+    def _enter(self, request: Request, holding: _Holding) -> None:
+        """Move the full blocks of what a request has computed from its own to the tree's."""
+        tree, own = self._tree, holding.own
+        first, end = holding.cached_blocks, request.computed_tokens // self.block_size_tokens
+        keys = list(self._keys.of(request).between(first, end))
+        node, known = tree.insert(holding.node, keys, own[: len(keys)])
+        self._blank += own[:known]
+        del own[: len(keys)]
+        self._give_back(len(keys) - tree.hold(node, holding.node, request.priority))
+        holding.node, holding.cached_blocks, holding.last_access = node, end, tree.accesses
