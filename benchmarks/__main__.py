@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from benchmarks import kv_memory
 from benchmarks.bare_loop import simulate as simulate_bare
 from servetwin.api import prepare
 from simcore.simulation import Simulation
@@ -44,6 +45,8 @@ def main(quick: bool, write: Path | None) -> None:
         "| share | where |",
         "|---:|---|",
         *_profile(prepare(SCENARIOS / "steady-10k.yaml")),
+        "",
+        *kv_memory.report(),
     ]
     if not quick:
         lines += ["", f"One million requests (steady-1m), whole process, run folder and report written: {_million()}."]

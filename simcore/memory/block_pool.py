@@ -80,10 +80,12 @@ class BlockPool:
         blank, cached, references = self._blank, self._cached, self.references
         taken = blank[: -blocks - 1 : -1]
         del blank[len(blank) - len(taken) :]
-        for _ in range(blocks - len(taken)):
-            block = cached.pop()
-            self._forget(block)
-            taken.append(block)
+        if len(taken) < blocks:
+            pop, forget = cached.pop, self._forget
+            for _ in range(blocks - len(taken)):
+                block = pop()
+                forget(block)
+                taken.append(block)
         for block in taken:
             references[block] = 1
         return taken
@@ -91,14 +93,14 @@ class BlockPool:
     def hold(self, blocks: Sequence[int], priority: int = 0) -> int:
         """Hold found blocks once more, for a request of this level; returns how many of them were free."""
         were_free = 0
-        references = self.references
+        references, remove, ranked = self.references, self._cached.remove, self._ranked
         for block in blocks:
             if not references[block]:
-                self._cached.remove(block)
+                remove(block)
                 were_free += 1
             references[block] += 1
-            if self._ranked is not None:
-                self._ranked.used(block, priority)
+            if ranked is not None:
+                ranked.used(block, priority)
         return were_free
 
     def held(self, blocks: Sequence[int]) -> int:
@@ -109,7 +111,7 @@ class BlockPool:
     def release(self, blocks: Sequence[int]) -> int:
         """Give up a block table, its last block first; returns how many of its blocks are free now."""
         freed = 0
-        blank, cached, keys, references = self._blank, self._cached, self._keys, self.references
+        blank, push, keys, references = self._blank, self._cached.push, self._keys, self.references
         for block in reversed(blocks):
             references[block] -= 1
             if references[block]:
@@ -118,7 +120,7 @@ class BlockPool:
             if keys[block] == NO_KEY:
                 blank.append(block)
             else:
-                cached.push(block)
+                push(block)
                 if self._expiry is not None:
                     self._free_since_s[block] = self._expiry.now_s()
         return freed

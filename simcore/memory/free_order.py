@@ -40,10 +40,7 @@ class FreeOrder(Protocol):
 class ReleaseOrder(OrderedDict[int, None]):
     """First released, first given up."""
 
-    def push(self, block: int) -> None:
-        """Enter a block at the tail."""
-        self[block] = None
-
+    push = OrderedDict.setdefault  # at the tail, since it is not there yet
     remove = OrderedDict.__delitem__
 
     def pop(self) -> int:  # type: ignore[override]
