@@ -19,26 +19,26 @@ def folder(tmp_path_factory):
     return folder
 
 
-def sharing(kind, documents):
-    """Memory in which requests begin with one of so many documents, in turn."""
+def sharing(kind):
+    """Memory in which every third request begins with the same document."""
 
     class Sharing(kind):
         def cached_prefix(self, request):
             request.content = request.content or Content(
-                [Run(10**6 * (request.number % documents), request.prompt_tokens)], 10**9 * (1 + request.number)
+                [Run(10**6 * (request.number % 3), request.prompt_tokens)], 10**9 * (1 + request.number)
             )
             return super().cached_prefix(request)
 
     return Sharing
 
 
-def run_sharing(kind, scenario, folder, documents=3, **options):
+def run_sharing(kind, scenario, folder, **options):
     """The run of a scenario whose requests share what they say."""
 
     def build(scenario, spec, total_blocks, shares_content, now_s):
         block_size = scenario.memory.block_size_tokens
         caching = {"prefix_caching": True} if kind is KVBlockManager else {}
-        return sharing(kind, documents)(total_blocks, block_size, **caching)
+        return sharing(kind)(total_blocks, block_size, **caching)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simcore.simulation, "build_memory", build)
@@ -75,11 +75,13 @@ def test_with_room_for_all_both_indexes_find_about_the_same(folder):
 
 
 def test_jumping_equals_stepping_where_documents_are_pushed_out_while_requests_decode(folder):
-    workload = synthetic({"name": "poisson", "rate_per_s": 2.0}, (400, 1900), (10, 900), requests=200)
-    scenario = merged(CHAT, {"workload": workload, "memory": {"num_gpu_blocks": 2500}})
-    jumping, stepping = (
-        run_sharing(KVRadixManager, scenario, folder, documents=20, fast_forward=jumps) for jumps in (True, False)
+    documents = {"name": "shared", "tokens": {"name": "uniform", "low": 300, "high": 1500}, "among": 60}
+    arrivals = {"name": "poisson", "rate_per_s": 5.0}
+    workload = synthetic(arrivals, (50, 200), (10, 900), requests=200, prefix=[documents])
+    scenario = merged(
+        CHAT, {"workload": workload, "memory": {"num_gpu_blocks": 2000, "prefix_cache": {"index": "radix"}}}
     )
+    jumping, stepping = (run(scenario, folder, fast_forward=jumps) for jumps in (True, False))
     assert differences(jumping, stepping) == []
     assert 0.1 < jumping.summary["kv"]["prefix_hit_rate"] < 0.9
 
