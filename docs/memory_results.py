@@ -36,6 +36,7 @@ from simcore.memory.address_space import AddressSpace, Buddy, FirstFit  # noqa: 
 from simcore.memory.fragmentation import MemoryUse  # noqa: E402
 from simcore.memory.kv_bytes import KvFormat  # noqa: E402
 from simcore.memory.kv_groups import kv_cache_layout  # noqa: E402
+from simcore.memory.plan import MemoryPlan  # noqa: E402
 from simcore.memory.report import memory_report, request_lengths  # noqa: E402
 from simcore.models import load_model  # noqa: E402
 
@@ -102,10 +103,12 @@ def document(data: Path) -> Iterator[str]:
         rarest kind has. A request of n tokens holds, in a group with window w and blocks of b tokens, its blocks less
         the max(0, n - w) / b whole ones (rounded down) that its next token no longer sees.
 
-        The simulator prices windows in time but does not release their blocks yet: one block holds its tokens for all
-        layers (so `num_gpu_blocks` of such a model is not the number in an engine's log). Its summary says by how much
-        that is off at the mean length of the workload. Requests that fit an H100 SXM (two for gpt-oss-120b), by their
-        length:
+        The simulator does the same, by counts, in runs in which it makes no difference which blocks a request has:
+        those whose workload does not say what requests have in common, under the plain prefix cache or none. In these,
+        a preempted request of a model with windows finds nothing of what it had. In all others one block holds its
+        tokens for all layers and none is released (so `num_gpu_blocks` of such a model is not the number in an engine's
+        log), and the summary says by how much that is off at the mean length of the workload. Requests that fit an H100
+        SXM (two for gpt-oss-120b), by their length:
 
         | model | groups | 1,000 tokens, all kept | windows released | 8,000 tokens, all kept | windows released |
         |---|---|---:|---:|---:|---:|
@@ -115,7 +118,7 @@ def document(data: Path) -> Iterator[str]:
     yield prose(
         """
 
-        Short requests of gemma-3-27b hold more in the engine than here, since its groups are padded to 10 layers.
+        Short requests of gemma-3-27b hold more with windows released, since its groups are padded to 10 layers.
 
         ## Against what engines stated
 
@@ -162,7 +165,7 @@ def hybrid_rows() -> Iterator[str]:
                 },
             }
         )
-        plan = simulation.memory
+        plan = MemoryPlan.of(simulation.scenario, simulation.spec, simulation.accelerator, shares_content=True)
         groups: dict[str, int] = {}
         for group in kv_cache_layout(load_model(model), KvFormat(), BLOCK, ranks).groups:
             name = f"{len(group.layers)} {group.kind}" + (f" ({group.window_tokens})" if group.window_tokens else "")

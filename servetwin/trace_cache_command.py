@@ -31,7 +31,7 @@ def cache_command(
     block_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of such a block.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
-    """Replay a trace's prompts through a prefix cache: which share of their tokens it finds."""
+    """Tell what a prefix cache would find in a trace."""
     names = (*policy_names("eviction"), CLAIRVOYANT)
     if eviction not in names:
         raise UnknownNameError("--eviction", eviction, names)

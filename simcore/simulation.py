@@ -118,7 +118,7 @@ class Simulation:
             accelerator=self.accelerator,
             cost=self.cost,
             total_blocks=self.total_blocks,
-            blocks_per_block_of_tokens=len(self.memory.layout.groups),
+            block_tables=len(self.memory.layout.groups),
             work=tuple(replica.work for replica in replicas),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
             notices=(

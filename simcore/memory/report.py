@@ -9,7 +9,7 @@ import numpy as np
 from simcore.memory.capacity import MemoryBudget, tensor_parallel_reach
 from simcore.memory.kv_bytes import UNQUANTISED, KvFormat, kv_bytes_per_token
 from simcore.memory.plan import MemoryPlan
-from simcore.workload import ClosedLoop, OpenLoop
+from simcore.workload import ClosedLoop, Sessions, Workload
 from simcore.workload.batch import Int64Array
 
 _MORE_UTILIZATION = 0.95
@@ -38,9 +38,9 @@ class MemoryReport:
         return asdict(self) | {"notices": list(self.notices)}
 
 
-def request_lengths(workload: OpenLoop | ClosedLoop, max_context_tokens: int) -> Int64Array:
+def request_lengths(workload: Workload, max_context_tokens: int) -> Int64Array:
     """Prompt and output together of every request that is not too long to be served, as the workload sends them."""
-    batches = [workload.requests] if isinstance(workload, ClosedLoop) else workload.batches()
+    batches = [workload.requests] if isinstance(workload, ClosedLoop | Sessions) else workload.batches()
     tokens = [batch.cut_to_limits() for batch in batches]
     lengths = np.concatenate([batch.prompt_tokens + batch.output_tokens for batch in tokens])
     return np.asarray(lengths[lengths <= max_context_tokens], dtype=np.int64)
@@ -104,13 +104,13 @@ def _kv(plan: MemoryPlan) -> dict[str, Any]:
         "source": "given" if plan.given else "computed",
         "null_blocks": plan.null_blocks,
         "request_blocks": plan.request_blocks,
-        "tokens": plan.request_blocks * demand.block_size_tokens,
+        "tokens": plan.request_blocks // len(plan.layout.groups) * demand.block_size_tokens,
     }
 
 
 def _requests(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
     figures = {"tokens": tokens, "blocks": plan.layout.blocks_held(tokens), "fit": plan.requests_that_fit(tokens)}
-    if plan.releasing_layout.releases:
+    if plan.releasing_layout.releases and not plan.layout.releases:
         figures["fit_if_windows_released"] = plan.requests_that_fit(tokens, releasing=True)
     return figures
 

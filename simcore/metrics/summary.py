@@ -51,7 +51,7 @@ class RunFacts:
     accelerator: Accelerator
     cost: StepCost
     total_blocks: int
-    blocks_per_block_of_tokens: int
+    block_tables: int
     work: tuple[WorkCounter, ...]
     peak_used_blocks: int
     notices: tuple[str, ...]
@@ -215,7 +215,7 @@ def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dic
     return {
         "block_size_tokens": block_size,
         "blocks_per_replica": facts.total_blocks,
-        "capacity_tokens_per_replica": facts.total_blocks // facts.blocks_per_block_of_tokens * block_size,
+        "capacity_tokens_per_replica": facts.total_blocks // facts.block_tables * block_size,
         "bytes_per_token": kv_bytes_per_token(
             facts.spec, kv_format(scenario), sharing_layers=scenario.memory.kv_sharing_layers
         ),

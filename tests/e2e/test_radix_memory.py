@@ -35,10 +35,10 @@ def sharing(kind):
 def run_sharing(kind, scenario, folder, **options):
     """The run of a scenario whose requests share what they say."""
 
-    def build(scenario, spec, total_blocks, shares_content, now_s):
+    def build(scenario, spec, plan, shares_content, now_s):
         block_size = scenario.memory.block_size_tokens
         caching = {"prefix_caching": True} if kind is KVBlockManager else {}
-        return sharing(kind)(total_blocks, block_size, **caching)
+        return sharing(kind)(plan.request_blocks, block_size, **caching)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simcore.simulation, "build_memory", build)

@@ -29,9 +29,12 @@ def test_given_blocks_are_said_to_be_given(command, scenario_file):
 
 
 def test_windows_are_shown_and_told_of(command, scenario_file):
-    ended = command("memory", scenario_file, "--set", "model=gpt-oss-20b", "--set", "cluster.accelerator=h100-sxm")
-    assert "fit with windows released" in ended.out
+    windows = ("--set", "model=gpt-oss-20b", "--set", "cluster.accelerator=h100-sxm")
+    ended = command("memory", scenario_file, *windows)
     assert "12 sliding (128), 12 full" in ended.out
+    assert "fit with windows released" not in ended.out
+    ended = command("memory", scenario_file, *windows, "--set", "memory.prefix_cache.eviction=lfu")
+    assert "fit with windows released" in ended.out
     assert "Notice: KV capacity is understated" in ended.out
 
 

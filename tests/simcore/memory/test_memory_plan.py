@@ -6,6 +6,7 @@ import pytest
 import servetwin
 from servetwin.api import prepare
 from simcore.errors import InputError
+from simcore.memory.plan import MemoryPlan
 from simcore.memory.report import memory_report, request_lengths
 
 
@@ -26,6 +27,12 @@ def report(document):
     simulation = prepare(document)
     lengths = request_lengths(simulation.workload, simulation.max_context_tokens)
     return memory_report(simulation.memory, lengths, simulation.max_context_tokens)
+
+
+def kept_blocks(document):
+    """The memory if which blocks a request has made a difference, so that windows release none."""
+    simulation = prepare(document)
+    return MemoryPlan.of(simulation.scenario, simulation.spec, simulation.accelerator, shares_content=True)
 
 
 def test_the_report_adds_up():
@@ -96,17 +103,19 @@ def test_a_closed_loop_has_lengths_too():
     ],
 )
 def test_the_notice_says_by_how_much(model, tokens, said):
-    (notice,) = prepare(scenario(model)).memory.notices(np.array([tokens]))
+    assert prepare(scenario(model)).memory.notices(np.array([tokens])) == ()
+    (notice,) = kept_blocks(scenario(model)).notices(np.array([tokens]))
     assert f"KV capacity is {said}" in notice
 
 
 def test_given_blocks_of_a_model_with_windows_are_explained():
-    (notice,) = prepare(scenario("gpt-oss-20b", memory={"num_gpu_blocks": 900})).memory.notices(np.array([1000]))
+    (notice,) = kept_blocks(scenario("gpt-oss-20b", memory={"num_gpu_blocks": 900})).notices(np.array([1000]))
     assert "memory.num_gpu_blocks counts blocks of all layers, an engine's log blocks of one group" in notice
 
 
 def test_a_run_carries_the_notice():
-    workload = scenario()["workload"] | {"prompt_tokens": {"name": "fixed", "tokens": 7900}}
+    shared = {"name": "shared", "tokens": {"name": "fixed", "tokens": 7000}}
+    workload = scenario()["workload"] | {"prompt_tokens": {"name": "fixed", "tokens": 900}, "prefix": [shared]}
     notices = servetwin.simulate(scenario("gemma-3-27b", workload=workload)).summary["notices"]
     assert len(notices) == 1
     assert "KV capacity is understated by a factor of 3.51" in notices[0]

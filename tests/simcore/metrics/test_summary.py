@@ -77,6 +77,7 @@ def summary_of(folder: Path, requests=REQUESTS, steps=STEPS, *, document=DOCUMEN
         accelerator=simulation.accelerator,
         cost=simulation.cost,
         total_blocks=simulation.total_blocks,
+        block_tables=1,
         work=work or (decoded(), decoded()),
         peak_used_blocks=50,
         notices=("a notice",),
