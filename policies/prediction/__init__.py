@@ -27,6 +27,11 @@ class LengthPredictor(ABC):
         """Output tokens still to come; 0 for a request that has outlived its estimate."""
         return max(self.output_tokens(request) - request.generated_tokens, 0.0)
 
+    @property
+    def learns(self) -> bool:
+        """Whether an estimate may change as other requests finish."""
+        return not self.sees_truth and type(self).finished is not LengthPredictor.finished
+
     @abstractmethod
     def estimate(self, request: RequestView) -> float:
         """The estimate on arrival."""
@@ -35,4 +40,4 @@ class LengthPredictor(ABC):
         """Take in the true length of an arriving request; called only where ``sees_truth``."""
 
     def finished(self, request: RequestView, output_tokens: int) -> None:
-        """Learn from a request that is complete."""
+        """Learn from a request that is complete; one that ``sees_truth`` need only forget it, and is told of all."""

@@ -8,13 +8,18 @@ from policies.chance import normal
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
 
+_CENTRE = log(256)
+"""The logarithm of the length that stays where it is, of about the usual size of an output."""
+
 
 @dataclass(slots=True)
 class RankNoise(LengthPredictor):
     """Estimates whose order agrees with that of the true lengths to a given Kendall tau, as a learnt ranking's does.
 
-    The logarithm of a length, standardised over the lengths seen so far, is mixed with normal noise in the share
-    rho = sin(pi tau / 2), which for normal variables gives that tau (Kruskal 1958).
+    The logarithm of a length, counted from that of 256 tokens, is mixed with normal noise in the share
+    rho = sin(pi tau / 2), which for normal variables gives that tau (Kruskal 1958); the noise has the deviation of the
+    logarithms seen so far. At 1 and -1 the order is exactly the true one and its reverse. Other lengths than lognormal
+    ones, and the first few, come near the tau in between.
     """
 
     sees_truth: ClassVar[bool] = True
@@ -40,7 +45,8 @@ class RankNoise(LengthPredictor):
         deviation = sqrt(self._squares / self._count)
         rho = sin(pi * self.kendall_tau / 2)
         noise = deviation * normal(self.seed, request.number)
-        mixed = self._mean + rho * (logarithm - self._mean) + sqrt(1 - rho**2) * noise
+        # A centre that moved with the lengths seen so far would put requests of different times out of order.
+        mixed = _CENTRE + rho * (logarithm - _CENTRE) + sqrt(1 - rho**2) * noise
         self._estimates[request.number] = exp(mixed)
 
     def estimate(self, request: RequestView) -> float:

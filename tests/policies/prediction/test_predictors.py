@@ -100,10 +100,32 @@ def test_the_order_under_rank_noise_agrees_with_the_true_one_as_asked_for(tau, s
     assert found == pytest.approx(tau, abs=0.03)
 
 
+@pytest.mark.parametrize("tau", [-0.99, -0.9, 0.9, 0.99])
+def test_rank_noise_is_right_near_both_ends_in_short_runs_too(tau):
+    found = []
+    for seed in range(10):
+        lengths = np.maximum(1, np.random.default_rng(seed).lognormal(5.0, 1.0, 300).astype(int))
+        found.append(kendalltau(estimates(RankNoise(tau, seed), lengths), lengths).statistic)
+    assert np.mean(found) == pytest.approx(tau, abs=0.02)
+
+
+@pytest.mark.parametrize("tau", [-1.0, 1.0])
+def test_at_its_ends_rank_noise_leaves_no_pair_in_another_order(tau):
+    """Whatever the lengths, and however few: the estimates are as other policies see them, at least one token."""
+    predictor = RankNoise(tau)
+    for number, tokens in enumerate([9000, 1, 200, 7, 7, 200, 3, 30_000]):
+        predictor.reveal(FakeRequest(number), tokens)
+    seen = [predictor.output_tokens(FakeRequest(number)) for number in range(8)]
+    order = np.argsort(seen, kind="stable").tolist()
+    assert order == ([1, 6, 3, 4, 2, 5, 0, 7] if tau > 0 else [7, 0, 2, 5, 3, 4, 6, 1])
+
+
 def test_rank_noise_keeps_estimates_on_the_scale_of_the_lengths():
+    """What is not noise is drawn towards 256 tokens."""
     lengths = np.maximum(1, np.random.default_rng(2).lognormal(5.0, 1.0, 8000).astype(int))
     logarithms = np.log(estimates(RankNoise(0.3), lengths))
-    assert logarithms.mean() == pytest.approx(5.0, abs=0.1)
+    rho = np.sin(np.pi * 0.15)
+    assert logarithms.mean() == pytest.approx(np.log(256) + rho * (5.0 - np.log(256)), abs=0.05)
     assert logarithms.std() == pytest.approx(1.0, abs=0.1)
 
 
@@ -138,6 +160,8 @@ def test_who_may_see_the_truth():
     seeing = [kind for kind in (Oracle, NoisyOracle, RankNoise) if kind.sees_truth]
     blind = [kind for kind in (MaxTokens, MovingAverage, ClassMean, PromptLinear) if not kind.sees_truth]
     assert len(seeing) + len(blind) == 7
+    assert [kind().learns for kind in (Oracle, NoisyOracle, RankNoise, MaxTokens)] == [False] * 4
+    assert [kind().learns for kind in (MovingAverage, ClassMean, PromptLinear)] == [True] * 3
 
 
 @pytest.mark.parametrize(
