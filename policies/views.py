@@ -36,6 +36,10 @@ class RequestView(Protocol):
         """Output tokens delivered so far."""
 
     @property
+    def tokens_in_memory(self) -> int:
+        """Tokens of it whose keys and values KV memory holds."""
+
+    @property
     def preemptions(self) -> int:
         """How often it lost its KV memory so far."""
 

@@ -143,7 +143,8 @@ class Replica:
                 continue
             self._open_steps_row(plan, start_ns)
             cut_short = self._alone and plan.admits_arrivals
-            durations_ns = self._price(plan, next_event_ns - start_ns if cut_short else FOREVER)
+            until_ns = min(next_event_ns if cut_short else FOREVER, plan.retry_ns or FOREVER)
+            durations_ns = self._price(plan, max(until_ns - start_ns, 1) if until_ns < FOREVER else FOREVER)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
             self._interruptible = plan.admits_arrivals and len(durations_ns) > 1 and not self._alone
             self._in_progress = (plan, start_ns, durations_ns)

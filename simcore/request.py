@@ -20,6 +20,7 @@ class Request:
     ``generated_tokens`` asks there; ``origin`` is its place in that pool.
     ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
     ``cached_tokens`` of the prompt were in memory already when it was first scheduled;
+    ``ticket`` marks its place in a queue, ``UNSET`` while it is in none.
     ``lost_token_ns`` is when a preempted request got its last token, until it gets the next. ``content`` is None where
     nothing is known of it. ``done`` comes when the request has ended, with False if it was turned away.
     """
@@ -37,6 +38,7 @@ class Request:
     pool: DecodePool | None = None
     origin: int = 0
     admission: int = 0
+    ticket: int = UNSET
     preemptions: int = 0
     cached_tokens: int = 0
     first_scheduled_ns: int = UNSET
@@ -54,6 +56,11 @@ class Request:
         if self.pool is None:
             return self.known_output_tokens
         return self.pool.context_of(self.origin) - self.prompt_tokens + 1
+
+    @property
+    def tokens_in_memory(self) -> int:
+        """Tokens whose keys and values are in memory."""
+        return self.computed_tokens if self.pool is None else self.pool.context_of(self.origin)
 
     @property
     def tokens_to_compute(self) -> int:

@@ -18,6 +18,8 @@ class Ordering(ABC):
     """
 
     preemptive: ClassVar[bool] = False
+    falls_by_token: ClassVar[bool] = False
+    """Whether the first part of a running request's key falls by one with each token that it generates."""
     stable_steps: int = FOREVER
     """Steps for which the order stands while no request arrives, finishes or is preempted."""
 
@@ -25,8 +27,27 @@ class Ordering(ABC):
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The request's place."""
 
+    def tokens_until_rise(self, request: RequestView) -> int:
+        """Output tokens after which the key of a running request may be greater than now; ``FOREVER`` for never.
+
+        Until then the key must not change, or fall as ``falls_by_token`` says, and depend on nothing but the request.
+        An ordering that can promise this spares the walk over the batch that takes all keys anew in every step.
+        """
+        return 1
+
+    @property
+    def promotes_after_s(self) -> float | None:
+        """Seconds in the queue after which a request is promoted; None for never."""
+        return None
+
+    def promoted(self, request: RequestView) -> None:
+        """Take note that a request has waited so long; its key is then taken anew, and must not be greater."""
+
     def admitted(self, request: RequestView, now_s: float) -> None:
         """Take note that a request left the queue to run."""
+
+    def ended(self, request: RequestView) -> None:
+        """Take note that a request is gone for good: complete, dropped, or given up by its client."""
 
     @property
     def predictors(self) -> tuple[LengthPredictor, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from policies.ordering import GroupOrdering
+from policies.ordering.weights import check_weights
 from policies.views import GroupView, RequestView
 
 
@@ -26,8 +27,7 @@ class DeficitRoundRobin(GroupOrdering):
     def __post_init__(self) -> None:
         if self.quantum_tokens < 1:
             raise ValueError(f"quantum_tokens is {self.quantum_tokens}, expected a whole number of at least 1")
-        if any(weight <= 0 for weight in self.weights.values()):
-            raise ValueError(f"weights is {dict(self.weights)}, expected numbers greater than 0")
+        check_weights(self.weights)
 
     def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:
         """Join the ring. What is left of a quantum is lost, as in the paper; what was overdrawn is still to be paid.

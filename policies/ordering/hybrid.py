@@ -4,24 +4,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from policies.ordering import GroupOrdering
+from policies.ordering.recent_service import RecentService
 from policies.prediction import LengthPredictor
 from policies.prediction.oracle import Oracle
 from policies.views import GroupView, RequestView
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hybrid(GroupOrdering):
     """Serve the most urgent level first, within it the shortest predicted output first.
 
-    The lowest level that waits is sure of ``lowest_share`` of the tokens served to those that wait.
+    The lowest level that waits is sure of ``lowest_share`` of the tokens served to those that wait, counted anew in
+    every window of ``window_s``.
     """
 
     lowest_share: float = 0.1
+    window_s: float = 60.0
     predictor: LengthPredictor = field(default_factory=Oracle)
+    _recent: RecentService = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.lowest_share < 1:
             raise ValueError(f"lowest_share is {self.lowest_share}, expected a number from 0 to less than 1")
+        self._recent = RecentService(self.window_s)
 
     def group(self, request: RequestView) -> str:
         """The level."""
@@ -31,12 +36,20 @@ class Hybrid(GroupOrdering):
         """The predicted output, then the arrival."""
         return self.predictor.output_tokens(request), request.arrival_s
 
+    def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:
+        """Follow what the level is served."""
+        self._recent.activated(group)
+
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """The lowest level if it has had less than its share, else the most urgent."""
-        by_level = sorted(groups, key=lambda group: int(group.name))
-        lowest = by_level[-1]
-        total = sum(_served(group) for group in groups)
-        return lowest if _served(lowest) < self.lowest_share * total else by_level[0]
+        lowest = max(groups, key=_level)
+        served = self._recent.of(groups, now_s)
+        short = served[lowest.name] < self.lowest_share * sum(served.values())
+        return lowest if short else min(groups, key=_level)
+
+    def admitted(self, request: RequestView, now_s: float) -> None:
+        """Start a window, if it is time to."""
+        self._recent.admitted(now_s)
 
     @property
     def predictors(self) -> tuple[LengthPredictor, ...]:
@@ -44,5 +57,5 @@ class Hybrid(GroupOrdering):
         return (self.predictor,)
 
 
-def _served(group: GroupView) -> int:
-    return group.prompt_tokens_served + group.output_tokens_served
+def _level(group: GroupView) -> int:
+    return int(group.name)

@@ -1,19 +1,26 @@
 """Skip-join multi-level feedback queue."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
 from typing import ClassVar
 
+from policies.horizon import FOREVER
 from policies.ordering import Ordering
 from policies.views import RequestView
 
+_NEVER = 2.0**62
+"""More tokens than any request will have."""
+_MOST_LEVELS = 64
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class MultiLevelFeedbackQueue(Ordering):
     """Serve young requests first: a request sinks a level each time that it has used up its level's quantum of tokens.
 
     Skip-join as in FastServe (Wu et al., 2023): a request enters at the level whose quantum covers its first step, the
     prefill, rather than at the top, a prompt token counting ``prompt_weight`` of an output token. Quanta grow by
-    ``growth`` per level.
+    ``growth`` per level. A request that has waited ``starvation_s`` at a stretch is promoted to the top level and sinks
+    anew from there, as there; None: never.
     """
 
     preemptive: ClassVar[bool] = True
@@ -21,11 +28,23 @@ class MultiLevelFeedbackQueue(Ordering):
     quantum_tokens: int = 16
     growth: float = 2.0
     prompt_weight: float = 0.02
+    starvation_s: float | None = 30.0
+    _quanta: tuple[int, ...] = field(init=False, repr=False)
+    _promoted_at: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, least in (("levels", 1), ("quantum_tokens", 1), ("growth", 1.0), ("prompt_weight", 0.0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number of at least {least}")
+        if self.levels > _MOST_LEVELS:
+            raise ValueError(f"levels is {self.levels}, expected at most {_MOST_LEVELS}")
+        if self.starvation_s is not None and self.starvation_s <= 0:
+            raise ValueError(f"starvation_s is {self.starvation_s}, expected a number greater than 0")
+        quantum, quanta = float(self.quantum_tokens), []
+        for _ in range(self.levels - 1):
+            quanta.append(ceil(min(quantum, _NEVER)))
+            quantum *= self.growth
+        self._quanta = tuple(quanta)
 
     @property
     def stable_steps(self) -> int:  # type: ignore[override]
@@ -38,11 +57,36 @@ class MultiLevelFeedbackQueue(Ordering):
 
     def level(self, request: RequestView) -> int:
         """The level that the request has sunk to."""
-        level, quantum = 0, float(self.quantum_tokens)
-        while level < self.levels - 1 and quantum < self.prompt_weight * request.prompt_tokens:
-            level, quantum = level + 1, quantum * self.growth
-        used = float(request.generated_tokens)
-        while level < self.levels - 1 and used >= quantum:
-            used -= quantum
-            level, quantum = level + 1, quantum * self.growth
-        return level
+        return self._standing(request)[0]
+
+    def tokens_until_rise(self, request: RequestView) -> int:
+        """What is left of the quantum."""
+        return self._standing(request)[1]
+
+    @property
+    def promotes_after_s(self) -> float | None:
+        """As stated."""
+        return self.starvation_s
+
+    def promoted(self, request: RequestView) -> None:
+        """Let it begin anew at the top."""
+        self._promoted_at[request.number] = request.generated_tokens
+
+    def ended(self, request: RequestView) -> None:
+        """Forget the request."""
+        self._promoted_at.pop(request.number, None)
+
+    def _standing(self, request: RequestView) -> tuple[int, int]:
+        """The request's level, and the tokens that it may still use there."""
+        quanta, level, used = self._quanta, 0, request.generated_tokens
+        promoted_at = self._promoted_at.get(request.number)
+        if promoted_at is None:
+            prefill = self.prompt_weight * request.prompt_tokens
+            while level < len(quanta) and quanta[level] < prefill:
+                level += 1
+        else:
+            used -= promoted_at
+        while level < len(quanta) and used >= quanta[level]:
+            used -= quanta[level]
+            level += 1
+        return level, quanta[level] - used if level < len(quanta) else FOREVER

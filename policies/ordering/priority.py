@@ -4,39 +4,52 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from policies.ordering import GroupOrdering
+from policies.ordering.recent_service import RecentService
 from policies.views import GroupView, RequestView
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Priority(GroupOrdering):
     """Serve the most urgent level first (0 before 1), by arrival within a level.
 
     With ``ageing_s`` a waiting request gains one level every so many seconds. So a request of level p is overtaken only
     by requests of level q < p that arrive less than (p - q) * ageing_s after it: that bounds its starvation.
-    ``minimum_share`` maps levels to the share of served tokens that each of them gets while it has requests waiting.
+    ``minimum_share`` maps levels to the share of tokens that each of them gets while it has requests waiting, of those
+    served to all levels that wait, counted anew in every window of ``window_s``: an idle level saves up no claim.
     """
 
     ageing_s: float | None = None
     minimum_share: Mapping[int, float] = field(default_factory=dict)
+    window_s: float = 60.0
+    _recent: RecentService = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.ageing_s is not None and self.ageing_s <= 0:
             raise ValueError(f"ageing_s is {self.ageing_s}, expected a number greater than 0")
         if any(share < 0 for share in self.minimum_share.values()) or sum(self.minimum_share.values()) > 1:
             raise ValueError(f"minimum_share is {self.minimum_share}, expected shares that add up to at most 1")
+        self._recent = RecentService(self.window_s)
 
     def group(self, request: RequestView) -> str:
         """The level."""
         return str(request.priority)
 
+    def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:
+        """Follow what the level is served."""
+        self._recent.activated(group)
+
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """A level that has not had its minimum share, else the one whose first request is most urgent, age counted."""
         if self.minimum_share:
-            served = {group.name: group.prompt_tokens_served + group.output_tokens_served for group in groups}
+            served = self._recent.of(groups, now_s)
             total = sum(served.values())
             short = [group for group in groups if served[group.name] < self._share(group) * total]
             groups = short or groups
         return min(groups, key=lambda group: (self._urgency(group.first), group.first.number))
+
+    def admitted(self, request: RequestView, now_s: float) -> None:
+        """Start a window, if it is time to."""
+        self._recent.admitted(now_s)
 
     def _urgency(self, request: RequestView) -> tuple[float, float]:
         aged = request.arrival_s / self.ageing_s if self.ageing_s is not None else 0.0

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from policies.ordering import Ordering
+from policies.ordering.weights import check_weights
 from policies.prediction import LengthPredictor
 from policies.prediction.moving_average import MovingAverage
 from policies.views import RequestView
@@ -24,8 +25,7 @@ class WeightedFairQueueing(Ordering):
     _stamps: dict[int, float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if any(weight <= 0 for weight in self.weights.values()):
-            raise ValueError(f"weights is {dict(self.weights)}, expected numbers greater than 0")
+        check_weights(self.weights)
 
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The stamp; a preempted request keeps its own."""
@@ -40,6 +40,10 @@ class WeightedFairQueueing(Ordering):
     def admitted(self, request: RequestView, now_s: float) -> None:
         """Move virtual time on."""
         self._virtual_time = max(self._virtual_time, self._stamps[request.number])
+
+    def ended(self, request: RequestView) -> None:
+        """Forget the stamp."""
+        self._stamps.pop(request.number, None)
 
     @property
     def predictors(self) -> tuple[LengthPredictor, ...]:

@@ -8,8 +8,11 @@ from policies.views import RequestView, RunningView
 
 @dataclass(frozen=True, slots=True)
 class FewestTokensLost(Preemption):
-    """The request whose prompt and output so far are shortest goes first: they must be computed again."""
+    """The request that holds the fewest tokens in memory goes first: just these must be computed again.
+
+    Of a prompt that is half prefilled, half is lost.
+    """
 
     def victim(self, running: RunningView) -> RequestView:
-        """The shortest so far; among equals the one that arrived last."""
-        return min(running, key=lambda request: (request.prompt_tokens + request.generated_tokens, -request.number))
+        """The one that loses least; among equals the one that arrived last."""
+        return min(running, key=lambda request: (request.tokens_in_memory, -request.number))

@@ -75,6 +75,10 @@ class KVBlockCounter(Paging):
         """Give a request that decodes so many blocks."""
         self.allocate(blocks)
 
+    def forget(self, request: Request) -> None:
+        """A waiting request will not come back: what it left behind serves nobody."""
+        self._left_behind.pop(request.number, None)
+
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
         blocks = self.blocks_for(request.computed_tokens + granted_tokens)

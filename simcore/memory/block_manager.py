@@ -81,6 +81,10 @@ class KVBlockManager(Paging):
         """Give a request that decodes so many blocks."""
         self.allocate(blocks)
 
+    def forget(self, request: Request) -> None:
+        """A waiting request will not come back: its keys are given up."""
+        self._keys.forget(request)
+
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them.
 

@@ -45,6 +45,9 @@ class Paging:
         """Blocks that leave all windows of a request as its computed tokens grow: none."""
         return 0
 
+    def forget(self, request: Request) -> None:
+        """A waiting request will not come back: nothing of it need be kept."""
+
     def pass_windows(self, blocks: int) -> None:
         """Take back blocks that have left the windows of requests that run on: there are none."""
 

@@ -89,6 +89,10 @@ class KVPartitions:
         if blocks:
             raise AssertionError(f"{blocks} blocks asked for, by no request")
 
+    def forget(self, request: Request) -> None:
+        """A waiting request will not come back."""
+        self.part_of(request).forget(request)
+
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
         self.part_of(request).release(request, granted_tokens, comes_back)

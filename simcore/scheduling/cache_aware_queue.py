@@ -55,6 +55,17 @@ class CacheAwareQueue:
             self._order.pop()
         return self._waiting.pop(self._chosen)
 
+    def remove(self, request: Request) -> None:
+        """Take out a request, wherever it stands."""
+        self.size -= 1
+        del self._waiting[request.number]
+        if request.number in self._order:
+            self._order.remove(request.number)
+
+    def next_promotion_s(self) -> float | None:
+        """Nobody is promoted."""
+        return None
+
     def _rank(self, request: Request, now_s: float) -> tuple[tuple[float, ...], int]:
         cached_tokens, _ = self._memory.cached_prefix(request)
         return self._ordering.rank(request, cached_tokens, now_s), request.number

@@ -1,11 +1,11 @@
 """The queue of one replica in groups, whose turns an ordering policy decides by what each has been served."""
 
-from heapq import heappop, heappush
+from itertools import count
 
 from policies.ordering import GroupOrdering
-from simcore.request import Request
+from simcore.request import UNSET, Request
 from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.waiting_queue import Heap
+from simcore.scheduling.waiting_queue import RequestHeap
 
 
 class Group:
@@ -29,7 +29,7 @@ class Group:
 
     def __init__(self, name: str, pool: DecodePool) -> None:
         self.name = name
-        self.heap: Heap = []
+        self.heap = RequestHeap()
         self.running_requests = 0
         self.prompt_tokens_served = 0
         self._pool = pool
@@ -41,7 +41,7 @@ class Group:
     @property
     def first(self) -> Request:
         """The waiting request that is next within the group."""
-        return self.heap[0][2]
+        return self.heap.first
 
     @property
     def context_tokens(self) -> int:
@@ -86,7 +86,7 @@ class Group:
 class GroupedQueue:
     """Heaps by group; the ordering policy chooses among the groups that wait."""
 
-    __slots__ = ("_chosen", "_ordering", "_pool", "_waiting", "groups", "size")
+    __slots__ = ("_chosen", "_ordering", "_pool", "_tickets", "_waiting", "groups", "size")
 
     def __init__(self, ordering: GroupOrdering, pool: DecodePool) -> None:
         self._ordering = ordering
@@ -94,6 +94,7 @@ class GroupedQueue:
         self.groups: dict[str, Group] = {}
         self._waiting: dict[str, Group] = {}
         self._chosen: Group | None = None
+        self._tickets = count()
         self.size = 0
 
     def group_of(self, request: Request) -> Group:
@@ -107,7 +108,8 @@ class GroupedQueue:
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""
         group = self.group_of(request)
-        heappush(group.heap, (self._ordering.key(request, now_s), request.number, request))
+        request.ticket = next(self._tickets)
+        group.heap.push(self._ordering.key(request, now_s), request)
         self.size += 1
         if group.name not in self._waiting:
             others = list(self._waiting.values())
@@ -126,8 +128,26 @@ class GroupedQueue:
         if group is None:
             raise AssertionError("pop without first")
         self.size -= 1
-        request = heappop(group.heap)[2]
+        request = group.heap.pop()
         if not group.heap:
             del self._waiting[group.name]
         self._chosen = None
         return request
+
+    def remove(self, request: Request) -> None:
+        """Take out a request that waits, wherever it stands."""
+        group = self.group_of(request)
+        self.size -= 1
+        request.ticket = UNSET
+        group.heap.discard()
+        if not group.heap:
+            del self._waiting[group.name]
+        self._chosen = None
+
+    def next_promotion_s(self) -> float | None:
+        """Never: whose turn it is depends on what groups were served."""
+        return None
+
+    def heads(self) -> list[Request]:
+        """The first request of each group that waits."""
+        return [group.heap.first for group in self._waiting.values()]

@@ -23,7 +23,7 @@ class BatchPlan:
     had no room. ``chunks`` are in scheduling order, the ``admitted`` requests' last, ``prefill_tokens`` in all.
     ``preempted`` requests are already back in the queue, ``dropped`` ones gone for good; ``short_of_memory`` tells that
     some request waits for a block. The plan stands for ``stable_steps`` steps; an arrival can end
-    that only if ``admits_arrivals``. A plan of nothing may be worth another look at ``retry_ns``.
+    that only if ``admits_arrivals``. At ``retry_ns`` the plan, or a plan of nothing, is worth another look.
     """
 
     decoding: int = 0

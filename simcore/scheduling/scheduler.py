@@ -12,7 +12,7 @@ from simcore.request import UNSET, Request
 from simcore.scheduling.cache_aware_queue import CacheAwareQueue
 from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.displacement import displace
+from simcore.scheduling.displacement import Displacement
 from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.waiting_queue import KeyedQueue, WaitingQueue
@@ -62,13 +62,14 @@ class Scheduler:
             self.waiting = CacheAwareQueue(ordering, memory)
         else:
             self.waiting = KeyedQueue(ordering)
-        self._turns_change = isinstance(ordering, GroupOrdering | CacheAwareOrdering)
+        self._looks_into_cache = isinstance(ordering, CacheAwareOrdering)
         self._reserve_whole_prompt = reserve_whole_prompt
         self._preemption_mode = preemption_mode
         self._reserved_blocks = dict(reserved_blocks or {})
         self._watermark_blocks = watermark_blocks
-        self._preemptive = ordering.preemptive
+        self._displacement = Displacement(self) if ordering.preemptive else None
         self._ordering_learns = type(ordering).admitted is not Ordering.admitted
+        self._ordering_forgets = type(ordering).ended is not Ordering.ended
         self._picky = type(batching).accepts is not Batching.accepts
         self._now_s = 0.0
         self._admissions = 0
@@ -123,8 +124,8 @@ class Scheduler:
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
         self._now_s = now_s = now_ns / 1e9
-        limits, memory = self.batching.limits(self, now_s), self.memory
-        displaced = displace(self, limits, now_s) if self._preemptive and self.waiting.size else ()
+        limits = self.batching.limits(self, now_s)
+        displaced = self._displacement.make_room(limits, now_s) if self._displacement and self.waiting.size else ()
         plan = self._fill(limits, now_ns)
         if not limits.decode and not plan.chunks and self.pool.size:
             # Nobody could be admitted after all: rather decode than do nothing.
@@ -134,15 +135,37 @@ class Scheduler:
             plan.preempted = [*displaced, *plan.preempted]
         if not plan.chunks and not plan.preempted and not plan.stalled and not plan.dropped:
             full = len(self.running) >= limits.max_running_requests
-            plan.stable_steps = min(self.ordering.stable_steps, limits.stable_steps)
-            if memory.partitioned or (self._turns_change and self.waiting.size and not full):
-                # Whose turn it is changes with what each group was served, or the cache has lost, meanwhile.
-                plan.stable_steps = 1
+            plan.stable_steps = 1 if self.memory.partitioned else limits.stable_steps
+            if self.waiting.size:
+                plan.stable_steps = min(plan.stable_steps, self._order_stands(full))
+                promotion_s = self.waiting.next_promotion_s()
+                if promotion_s is not None and plan.decoding:
+                    plan.retry_ns = int(promotion_s * NS_PER_S) - 1
             room = limits.max_batched_tokens > plan.decoding and not full
-            plan.admits_arrivals = room or self._preemptive
+            plan.admits_arrivals = room or self._displacement is not None
         if limits.retry_at_s is not None:
             plan.retry_ns = round(limits.retry_at_s * NS_PER_S)
         return plan
+
+    def _order_stands(self, full: bool) -> int:
+        """Steps in which those who wait and were not admitted will not be either, while nobody arrives or finishes."""
+        if self._tables_by_window and not full:
+            return 1  # windows give back blocks meanwhile
+        if self._displacement is not None:
+            return self._displacement.stable_steps
+        if self._looks_into_cache and not full:
+            return 1  # the cache loses blocks meanwhile
+        if self.groups is not None and not full and any(map(self._fits, self.groups.heads())):
+            # Whose turn it is changes with what each group has been served meanwhile.
+            return 1
+        return self.ordering.stable_steps
+
+    def _fits(self, request: Request) -> bool:
+        """Whether memory might have room for a waiting request, now or in a later step of decodes alone."""
+        if not self._reserve_whole_prompt:
+            return self.memory.free_for(request) > 0
+        required = self.blocks_to_admit(request) + self.blocks_kept_from(request.priority)
+        return required <= self.memory.free_for(request)
 
     def _fill(self, limits: StepLimits, now_ns: int) -> BatchPlan:
         plan = self._fill_running(limits) or fill_under_contention(self, limits, self._now_s, self._preemption_mode)
@@ -258,6 +281,8 @@ class Scheduler:
             request.origin = pool.join(request.computed_tokens)
             if self.groups is not None:
                 self.groups.group_of(request).moved(1)
+            if self._displacement is not None:
+                self._displacement.decodes(request, self._now_s)
 
     def _pass_step(self) -> None:
         """Take note of one decode step, and take back the blocks that have left windows with it."""
@@ -284,18 +309,28 @@ class Scheduler:
         request.origin = self.pool.join(request.computed_tokens)
         if self.groups is not None:
             self.groups.group_of(request).joined(request)
+        if self._displacement is not None:
+            self._displacement.decodes(request, self._now_s)
 
     def finish(self, request: Request) -> None:
         """Free what a running request holds: it is complete."""
         self._free(request, True)
+        if self._ordering_forgets:
+            self.ordering.ended(request)
 
     def drop(self, request: Request, granted_tokens: int = 0) -> None:
-        """Free what a running request holds and forget it: it will never be complete.
+        """Forget a request, and free what it holds if it runs: it will never be complete.
 
         ``granted_tokens`` are those that the step being planned had given it.
         """
-        self.prefilling.pop(request.number, None)
-        self._free(request, False, granted_tokens)
+        if request.number in self.running:
+            self.prefilling.pop(request.number, None)
+            self._free(request, False, granted_tokens)
+        else:
+            self.waiting.remove(request)
+            self.memory.forget(request)
+        if self._ordering_forgets:
+            self.ordering.ended(request)
 
     def preempt(self, request: Request, now_s: float, granted_tokens: int = 0) -> None:
         """Free what a running request holds and put it back into the queue; its tokens will be computed again."""

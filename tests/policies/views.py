@@ -13,6 +13,7 @@ class FakeRequest:
     priority: int = 0
     generated_tokens: int = 0
     preemptions: int = 0
+    tokens_in_memory: int = 0
 
 
 @dataclass

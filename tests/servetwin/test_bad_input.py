@@ -104,6 +104,22 @@ def test_unknown_names_and_fields(refusal, change, said, nearest):
 
 
 VALUES = [
+    (
+        "scheduler.ordering={name: two-level, inner: vtc}",
+        "scheduler.ordering.inner is a VirtualTokenCounter, expected an ordering that sorts by a key alone.",
+    ),
+    (
+        "scheduler.ordering={name: vtc, weights: {a: -1}}",
+        "scheduler.ordering.weights.a is -1.0, expected a number greater than 0.",
+    ),
+    (
+        "scheduler.batching={name: slo-feedback, min_batched_tokens: 9000}",
+        "scheduler.batching.min_batched_tokens is 9000, expected at most 8192.",
+    ),
+    (
+        "scheduler.ordering={name: credit, credits: {a: -1}}",
+        "scheduler.ordering.credits is {'a': -1.0}, expected numbers of at least 0.",
+    ),
     ("cluster.replicas=0", "cluster.replicas is 0, expected a whole number of at least 1"),
     ("cluster.replicas=1.5", "cluster.replicas is 1.5, expected a whole number"),
     ("cluster.replicas=two", "cluster.replicas is 'two', expected a whole number"),

@@ -103,6 +103,21 @@ def test_asking_drr_does_not_use_up_turns():
     assert len({ordering.choose(groups, 0.0).name for _ in range(10)}) == 1
 
 
+def test_drr_loses_what_is_left_of_a_quantum_when_a_queue_empties_and_keeps_what_is_owed():
+    ordering = DeficitRoundRobin(quantum_tokens=100)
+    thrifty, debtor = tenant("a"), tenant("b")
+    for group in (thrifty, debtor):
+        ordering.activated(group, [])
+    assert serve(ordering, [thrifty]) == "a"
+    thrifty.output_tokens_served = 30
+    ordering.activated(thrifty, [])
+    assert ordering._granted["a"] == 30, "70 are lost"
+    assert serve(ordering, [debtor]) == "b"
+    debtor.output_tokens_served = 250
+    ordering.activated(debtor, [])
+    assert ordering._granted["b"] == 100, "150 are still to be paid"
+
+
 def test_drr_gives_nothing_for_turns_missed_while_away():
     ordering = DeficitRoundRobin(quantum_tokens=100)
     here, away = tenant("a"), tenant("b")
@@ -155,6 +170,18 @@ def test_virtual_time_is_the_stamp_of_the_request_admitted_last():
     assert stamped(ordering, 5, "c", 6, 4) == 210.0, "virtual time never goes back"
 
 
+def test_stamps_of_requests_that_are_gone_are_forgotten():
+    ordering = WeightedFairQueueing(predictor=MaxTokens())
+    for number in range(5):
+        request = FakeRequest(number, tenant="a")
+        ordering.key(request, 0.0)
+        if number % 2 == 0:
+            ordering.admitted(request, 0.0)
+        ordering.ended(request)
+    assert not ordering._stamps
+    assert stamped(ordering, 5, "a", 60, 40) > 5 * 100.0, "but a tenant's turn goes on from the last"
+
+
 def test_a_preempted_request_keeps_its_stamp():
     ordering = WeightedFairQueueing(predictor=MaxTokens())
     assert stamped(ordering, 0, "a", 60, 40) == 100.0
@@ -170,6 +197,39 @@ def test_the_greater_of_both_shares_is_dominant():
     assert ordering.choose(groups[:2], 0.0).name == "a", "700 / 850 is less than 800 / 900"
     groups[1].context_tokens = 400
     assert ordering.choose(groups[:2], 0.0).name == "b", "400 / 500 is less than 700 / 850"
+
+
+def test_a_tenant_of_drf_that_comes_back_has_saved_up_nothing():
+    """It is lifted to the least that waits, or, alone, to what the tenant served last has had by now."""
+    ordering = DominantResourceFairness()
+    here, back = tenant("a", 1000), tenant("b", 10)
+    ordering.activated(here, [])
+    ordering.activated(back, [here])
+    assert [serve_and_count(ordering, here, back) for _ in range(4)] == ["a", "b", "a", "b"]
+
+    ordering = DominantResourceFairness()
+    last, back = tenant("a", 300), tenant("b")
+    ordering.activated(last, [])
+    assert serve(ordering, [last]) == "a"
+    last.output_tokens_served = 100
+    ordering.activated(back, [])
+    assert [serve_and_count(ordering, last, back) for _ in range(4)] == ["a", "b", "a", "b"]
+
+
+def serve_and_count(ordering, *groups):
+    """Serve 100 tokens to whose turn it is."""
+    name = serve(ordering, groups)
+    next(group for group in groups if group.name == name).output_tokens_served += 100
+    return name
+
+
+def test_a_lift_of_drf_counts_by_weight():
+    ordering = DominantResourceFairness(weights={"b": 2.0})
+    here, back = tenant("a", 1000), tenant("b")
+    ordering.activated(here, [])
+    ordering.activated(back, [here])
+    served = [serve_and_count(ordering, here, back) for _ in range(9)]
+    assert served.count("b") == 2 * served.count("a")
 
 
 def test_dominant_shares_are_divided_by_weights_and_ties_go_by_name():
@@ -204,11 +264,13 @@ def test_single_tenants_may_have_credits_of_their_own():
     ("policy", "parameters", "message"),
     [
         (VirtualTokenCounter, {"weights": {"a": 0.0}}, "weights.a is 0.0, expected a number greater than 0"),
+        (VirtualTokenCounter, {"weights": {"a": -1.0}}, "weights.a is -1.0, expected a number greater than 0"),
+        (VirtualTokenCounter, {"prompt_weight": -1.0}, "prompt_weight is -1.0, expected a number of at least 0"),
         (VirtualTokenCounter, {"output_weight": -1.0}, "output_weight is -1.0, expected a number of at least 0"),
         (DeficitRoundRobin, {"quantum_tokens": 0}, "quantum_tokens is 0, expected a whole number of at least 1"),
-        (DeficitRoundRobin, {"weights": {"a": -1.0}}, "weights is {'a': -1.0}, expected numbers greater than 0"),
-        (WeightedFairQueueing, {"weights": {"a": 0.0}}, "weights is {'a': 0.0}, expected numbers greater than 0"),
-        (DominantResourceFairness, {"weights": {"a": 0.0}}, "weights is {'a': 0.0}, expected numbers greater than 0"),
+        (DeficitRoundRobin, {"weights": {"a": -1.0}}, "weights.a is -1.0, expected a number greater than 0"),
+        (WeightedFairQueueing, {"weights": {"a": 0.0}}, "weights.a is 0.0, expected a number greater than 0"),
+        (DominantResourceFairness, {"weights": {"a": 0.0}}, "weights.a is 0.0, expected a number greater than 0"),
         (Credit, {"tokens_per_window": 0.0}, "tokens_per_window is 0.0, expected a number greater than 0"),
         (Credit, {"window_s": -1.0}, "window_s is -1.0, expected a number greater than 0"),
         (Credit, {"credits": {"a": -1.0}}, "credits is {'a': -1.0}, expected numbers of at least 0"),

@@ -65,6 +65,41 @@ def test_from_the_level_it_joined_at_a_request_sinks_by_that_levels_quantum():
     assert levels == [1, 1, 2, 2, 3]
 
 
+def test_a_promoted_request_sinks_anew_from_the_top():
+    """FastServe: it has the quantum of the top level before it, whatever it has used up."""
+    ordering = MultiLevelFeedbackQueue(levels=4, quantum_tokens=16, prompt_weight=0.02, starvation_s=5.0)
+    request = FakeRequest(prompt_tokens=1000, generated_tokens=200)
+    assert (ordering.level(request), ordering.promotes_after_s) == (3, 5.0)
+    ordering.promoted(request)
+    levels = []
+    for tokens in (200, 215, 216, 247, 248, 312):
+        request.generated_tokens = tokens
+        levels.append(ordering.level(request))
+    assert levels == [0, 0, 1, 1, 2, 3]
+    ordering.ended(request)
+    assert ordering.level(request) == 3, "and is forgotten"
+
+
+@pytest.mark.parametrize("growth", [1.0, 1.3, 2.0])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda growth: MultiLevelFeedbackQueue(levels=5, quantum_tokens=3, growth=growth),
+        lambda _: ShortestRemainingFirst(known(Oracle(corrected=True), _0=7)),
+        lambda _: ShortestRemainingFirst(known(Oracle(), _0=7)),
+    ],
+    ids=["mlfq", "srpt, corrected", "srpt"],
+)
+def test_until_a_key_may_rise_it_stays_or_falls_as_stated(make, growth):
+    ordering = make(growth)
+    request = FakeRequest(0, generated_tokens=1)
+    for _ in range(60):
+        first, steps = ordering.key(request, 0.0)[0], ordering.tokens_until_rise(request)
+        for step in range(min(steps, 30)):
+            assert ordering.key(request, 0.0)[0] == first - step * ordering.falls_by_token
+            request.generated_tokens += 1
+
+
 def test_within_a_level_the_order_is_that_of_arrival_and_any_token_may_change_it():
     ordering = MultiLevelFeedbackQueue()
     old, young = FakeRequest(0, 0.0, generated_tokens=16), FakeRequest(1, 9.0)
@@ -77,6 +112,8 @@ def test_within_a_level_the_order_is_that_of_arrival_and_any_token_may_change_it
     [
         ({"levels": 0}, "levels is 0, expected a number of at least 1"),
         ({"quantum_tokens": 0}, "quantum_tokens is 0, expected a number of at least 1"),
+        ({"levels": 65}, "levels is 65, expected at most 64"),
+        ({"starvation_s": 0.0}, "starvation_s is 0.0, expected a number greater than 0"),
         ({"growth": 0.5}, "growth is 0.5, expected a number of at least 1.0"),
         ({"prompt_weight": -1.0}, "prompt_weight is -1.0, expected a number of at least 0.0"),
     ],

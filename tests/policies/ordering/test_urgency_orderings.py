@@ -42,6 +42,38 @@ def test_a_level_below_its_minimum_share_goes_before_more_urgent_ones():
     assert ordering.choose([level(0, 0.0, 0, 0), level(2, 9.0, 0, 0)], 10.0).name == "0"
 
 
+@pytest.mark.parametrize(
+    "make", [lambda: Priority(minimum_share={2: 0.2}, window_s=10.0), lambda: Hybrid(lowest_share=0.2, window_s=10.0)]
+)
+def test_shares_are_of_a_recent_window_and_not_of_the_whole_run(make):
+    """The patient level has had nearly all of the first window, and still is sure of its share of the second."""
+    ordering = make()
+    urgent, patient = level(0, 0.0, 10), level(2, 0.0, 5000)
+    ordering.activated(urgent, [])
+    ordering.activated(patient, [urgent])
+    assert ordering.choose([urgent, patient], 9.9).name == "0"
+    turns = ""
+    for _ in range(50):
+        chosen = ordering.choose([urgent, patient], 15.0)
+        ordering.admitted(chosen.first, 15.0)
+        chosen.prompt_tokens_served += 100
+        turns += chosen.name
+    assert turns[:8] == "02000020", "first the urgent, then whoever is short of 20% of what came since"
+    assert turns.count("2") == 10
+
+
+def test_of_an_idle_level_nothing_is_owed_in_the_next_window():
+    ordering = Priority(minimum_share={2: 0.5}, window_s=10.0)
+    urgent, patient = level(0, 0.0), level(2, 0.0)
+    ordering.activated(urgent, [])
+    for now_s in (1.0, 11.0):
+        ordering.admitted(ordering.choose([urgent], now_s).first, now_s)
+        urgent.prompt_tokens_served += 100_000
+    ordering.activated(patient, [urgent])
+    assert ordering.choose([urgent, patient], 19.0).name == "2"
+    assert ordering.choose([urgent, patient], 20.0).name == "0"
+
+
 def test_of_two_levels_below_their_shares_the_more_urgent_goes_first():
     ordering = Priority(minimum_share={1: 0.3, 2: 0.3})
     assert ordering.choose([level(0, 0.0, 100), level(2, 1.0), level(1, 2.0)], 10.0).name == "1"
@@ -84,6 +116,8 @@ def test_the_earliest_deadline_is_first():
     ("policy", "parameters", "message"),
     [
         (Priority, {"ageing_s": 0.0}, "ageing_s is 0.0, expected a number greater than 0"),
+        (Priority, {"window_s": 0.0}, "window_s is 0.0, expected a number greater than 0"),
+        (Hybrid, {"window_s": -1.0}, "window_s is -1.0, expected a number greater than 0"),
         (Priority, {"minimum_share": {0: -0.1}}, "minimum_share is .* expected shares that add up to at most 1"),
         (Priority, {"minimum_share": {0: 0.6, 1: 0.5}}, "minimum_share is .* expected shares that add up to at most 1"),
         (Hybrid, {"lowest_share": 1.0}, "lowest_share is 1.0, expected a number from 0 to less than 1"),

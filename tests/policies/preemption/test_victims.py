@@ -16,17 +16,22 @@ def test_the_one_admitted_last():
     assert victim(Latest(), FakeRequest(4), FakeRequest(9), FakeRequest(2)) == 2
 
 
-def test_the_shortest_so_far_and_of_equals_the_one_that_came_last():
+def test_the_one_with_least_in_memory_and_of_equals_the_one_that_came_last():
+    requests = [FakeRequest(0, tokens_in_memory=60), FakeRequest(1, tokens_in_memory=59), FakeRequest(2, 100)]
+    requests[2].tokens_in_memory = 100
+    assert victim(FewestTokensLost(), *requests) == 1
+    requests[1].tokens_in_memory = 60
+    assert victim(FewestTokensLost(), *requests) == 1
+    requests[1].tokens_in_memory = 61
+    assert victim(FewestTokensLost(), *requests) == 0
+
+
+def test_of_a_prompt_that_is_half_prefilled_half_is_lost():
     requests = [
-        FakeRequest(0, prompt_tokens=50, generated_tokens=10),
-        FakeRequest(1, prompt_tokens=10, generated_tokens=49),
-        FakeRequest(2, prompt_tokens=100),
+        FakeRequest(0, prompt_tokens=50, generated_tokens=10, tokens_in_memory=59),
+        FakeRequest(1, prompt_tokens=10_000, tokens_in_memory=40),
     ]
     assert victim(FewestTokensLost(), *requests) == 1
-    requests[1].generated_tokens = 50
-    assert victim(FewestTokensLost(), *requests) == 1
-    requests[1].generated_tokens = 51
-    assert victim(FewestTokensLost(), *requests) == 0
 
 
 def test_the_furthest_from_its_end_and_of_equals_the_one_that_came_last():
