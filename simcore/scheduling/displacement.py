@@ -53,7 +53,9 @@ class Displacement:
                 self._had_room = True
                 break
             worst = self._running.least_urgent(candidate, now_s)
-            if worst is None or key(worst, now_s) <= key(candidate, now_s):
+            # The key with which the candidate stands in the queue: taken anew it might be less, and whoever is
+            # displaced would stand before it.
+            if worst is None or key(worst, now_s) <= scheduler.waiting.first_key:
                 break
             scheduler.preempt(worst, now_s)
             displaced.append(worst)

@@ -122,6 +122,13 @@ class GroupedQueue:
         self._chosen = chosen
         return chosen.first
 
+    @property
+    def first_key(self) -> tuple[float, ...]:
+        """The key, within its group, of the request that ``first`` has just named."""
+        if self._chosen is None:
+            raise AssertionError("first_key without first")
+        return self._chosen.heap.first_key
+
     def pop(self) -> Request:
         """Take out the request that ``first`` has just named."""
         group = self._chosen

@@ -20,6 +20,10 @@ class WaitingQueue(Protocol):
     def first(self, now_s: float) -> Request:
         """The request to admit next."""
 
+    @property
+    def first_key(self) -> tuple[float, ...]:
+        """The key with which the request stands there that ``first`` has just named."""
+
     def pop(self) -> Request:
         """Take out the request that ``first`` has just named."""
 
@@ -116,6 +120,11 @@ class KeyedQueue:
             self._heap.push(self._ordering.key(request, now_s), request)
             self._heap.discard()
         return self._heap.first
+
+    @property
+    def first_key(self) -> tuple[float, ...]:
+        """The smallest key."""
+        return self._heap.first_key
 
     def pop(self) -> Request:
         """Take out the request with the smallest key."""

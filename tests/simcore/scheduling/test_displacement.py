@@ -5,10 +5,15 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 
+from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
 from policies.ordering.mlfq import MultiLevelFeedbackQueue
 from policies.ordering.srpt import ShortestRemainingFirst
+from policies.preemption.latest import Latest
+from simcore.memory.block_manager import KVBlockManager
+from simcore.request import Request
 from simcore.scheduling.displacement import _FollowedKeys
+from simcore.scheduling.scheduler import Scheduler
 from tests.e2e.scenarios import differences, run
 from tests.e2e.test_policies_fast_forward import crowded_scenarios
 
@@ -52,3 +57,31 @@ def test_a_starving_request_is_promoted_and_displaces_another(tmp_path):
 
     never, soon = waits_s(None), waits_s(0.05)
     assert soon < 0.7 * never
+
+
+class Estimated(Ordering):
+    """Sorts by estimates that a test changes."""
+
+    preemptive = True
+
+    def __init__(self, **estimates):
+        self.estimates = estimates
+
+    def key(self, request, now_s):
+        return (self.estimates[request.tenant],)
+
+
+def test_whoever_is_displaced_stands_behind_the_one_that_displaced_it():
+    """An estimate that has fallen since its request was put in its place gives no claim, or both would take turns."""
+    ordering = Estimated(runs=5, waits=9)
+    memory = KVBlockManager(100, 16)
+    scheduler = Scheduler(ordering, ChunkedPrefill(max_running_requests=1), Latest(), memory)
+    scheduler.submit(Request(0, 0, 10, tenant="runs"), 0.0)
+    assert scheduler.plan(0).admitted == 1
+    scheduler.submit(Request(1, 0, 10, tenant="waits"), 0.0)
+    ordering.estimates["waits"] = 3
+    plan = scheduler.plan(0)
+    assert (list(plan.preempted), list(scheduler.running)) == ([], [0])
+    scheduler.submit(Request(2, 0, 10, tenant="waits"), 0.0)
+    plan = scheduler.plan(0)
+    assert ([request.number for request in plan.preempted], list(scheduler.running)) == ([0], [2])
