@@ -49,6 +49,10 @@ class Replica:
         self.tokens = GapTracker(measure_since_ns)
         self.open_requests: dict[int, Request] = {}
         self.on_finish: Callable[[Request], None] | None = None
+        self.on_drop: Callable[[Request], None] | None = None
+        self.clients_give_up = False
+        """Whether clients may give up, so that a jump must end with the step in which one does."""
+        self._given_up: list[Request] = []
         self._clock = clock
         self._cost = cost
         self._recorder = recorder
@@ -77,6 +81,18 @@ class Replica:
             predictor.reveal(request, output_tokens)
         self.open_requests[request.number] = request
         self.scheduler.submit(request, to_s(self._clock.now_ns))
+        self._look_again()
+
+    def give_up(self, request: Request, reason: str) -> None:
+        """Abort an open request whose client gives up now; what it holds is freed when the step in progress ends."""
+        self.catch_up()
+        del self.open_requests[request.number]
+        self._reject(request, reason)
+        self._given_up.append(request)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Plan anew as soon as the step in progress is done."""
         if self._idle is not None:
             self._wake(self._idle)
         elif self._interruptible:
@@ -130,6 +146,10 @@ class Replica:
             if next_event_ns == start_ns:
                 yield Alarm(clock, 0, PLAN)
                 next_event_ns = clock.next_event_ns
+            for request in self._given_up:
+                scheduler.drop(request)
+                self._forget(request)
+            self._given_up.clear()
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
                 self.tokens.preempted(request)
@@ -142,11 +162,12 @@ class Replica:
                     yield self._sleep(plan.retry_ns)
                 continue
             self._open_steps_row(plan, start_ns)
-            cut_short = self._alone and plan.admits_arrivals
+            disturbed = plan.admits_arrivals or self.clients_give_up
+            cut_short = self._alone and disturbed
             until_ns = min(next_event_ns if cut_short else FOREVER, plan.retry_ns or FOREVER)
             durations_ns = self._price(plan, max(until_ns - start_ns, 1) if until_ns < FOREVER else FOREVER)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
-            self._interruptible = plan.admits_arrivals and len(durations_ns) > 1 and not self._alone
+            self._interruptible = disturbed and len(durations_ns) > 1 and not self._alone
             self._in_progress = (plan, start_ns, durations_ns)
             try:
                 if end_ns < next_event_ns:
@@ -236,6 +257,12 @@ class Replica:
             scheduler.check_invariants()
 
     def _finish(self, request: Request, now_ns: int) -> None:
+        if request.number not in self.open_requests:
+            # Its client gave up during its last step.
+            self._given_up.remove(request)
+            self.scheduler.finish(request)
+            self._forget(request)
+            return
         output_tokens = self._executor.forget(request)
         self.scheduler.finish(request)
         for predictor in self._predictors:
@@ -251,10 +278,23 @@ class Replica:
             request.done.succeed()
 
     def _drop(self, request: Request) -> None:
-        self.tokens.dropped(request)
-        self._executor.forget(request)
+        self._forget(request)
         del self.open_requests[request.number]
-        self._recorder.request_rejected(request, self.index, self._clock.now_ns, GAVE_WAY)
+        self._reject(request, GAVE_WAY)
+
+    def _forget(self, request: Request) -> None:
+        """Take a request that will never be complete out of all books but those of the scheduler."""
+        self._same_batch = False
+        self.tokens.dropped(request)
+        output_tokens = self._executor.forget(request)
+        for predictor in self._seeing_predictors:
+            predictor.finished(request, output_tokens)
+
+    def _reject(self, request: Request, reason: str) -> None:
+        """Tell everybody that a request will never be complete."""
+        self._recorder.request_rejected(request, self.index, self._clock.now_ns, reason)
+        if self.on_drop is not None:
+            self.on_drop(request)
         if request.done is not None:
             request.done.succeed(False)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from simpy import Event
 
+from policies.horizon import FOREVER
 from simcore.clock import NS_PER_S
 from simcore.content import Content
 from simcore.scheduling.decode_pool import DecodePool
@@ -20,6 +21,7 @@ class Request:
     ``generated_tokens`` asks there; ``origin`` is its place in that pool.
     ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
     ``cached_tokens`` of the prompt were in memory already when it was first scheduled;
+    ``first_token_due_ns`` and ``due_ns`` are when its client gives up if it then has no token, or not the last.
     ``ticket`` marks its place in a queue, ``UNSET`` while it is in none.
     ``lost_token_ns`` is when a preempted request got its last token, until it gets the next. ``content`` is None where
     nothing is known of it. ``done`` comes when the request has ended, with False if it was turned away.
@@ -33,6 +35,8 @@ class Request:
     priority: int = 0
     content: Content | None = None
     done: Event | None = None
+    first_token_due_ns: int = FOREVER
+    due_ns: int = FOREVER
     computed_tokens: int = 0
     known_output_tokens: int = 0
     pool: DecodePool | None = None

@@ -7,21 +7,23 @@ from typing import Any
 from simpy import Event
 
 from policies.admission import Admission
+from policies.horizon import FOREVER
 from policies.routing import Routing
 from simcore.clock import Clock, to_s
 from simcore.content import Content
 from simcore.metrics.recorder import Recorder
+from simcore.patience import Patience
 from simcore.replica import Replica
 from simcore.request import Request
-from simcore.workload.batch import NO_OUTPUT_LIMIT, ClosedLoop, OpenLoop, RequestBatch
+from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
 TOO_LARGE = "needs more KV blocks than a replica has"
 NO_REPLICA = -1
 
 Progress = Callable[[int], None]
-_Sent = tuple[int, int, int, str, int, Content | None]
-"""Prompt tokens, output tokens, limit of output tokens, tenant, priority and content of a request."""
+Sent = tuple[int, int, int, str, int, Content | None, int, int]
+"""Prompt tokens, output tokens, limit of output tokens, tenant, priority, content and timeouts of a request."""
 _PROGRESS_EVERY = 1024
 
 
@@ -46,11 +48,13 @@ class Router:
         if admission:
             for replica in replicas:
                 replica.on_finish = self._note_finished
+                replica.on_drop = self._note_dropped
         self._replicas = replicas
         self._views = [replica.scheduler for replica in replicas]
         self._routing = routing
         self._max_context_tokens = max_context_tokens
         self._recorder = recorder
+        self._patience = Patience(clock)
 
     @property
     def waiting_requests(self) -> int:
@@ -78,7 +82,10 @@ class Router:
         elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
-            self._replicas[self._routing.choose(request, self._views)].submit(request, output_tokens)
+            replica = self._replicas[self._routing.choose(request, self._views)]
+            replica.submit(request, output_tokens)
+            if request.first_token_due_ns != FOREVER or request.due_ns != FOREVER:
+                self._patience.watch(request, replica)
 
     def _fits_memory(self, request: Request, tokens: int) -> bool:
         """Whether this request could hold so many tokens with a replica to itself."""
@@ -103,6 +110,10 @@ class Router:
         for policy in self._admission:
             policy.finished(request, ttft_s, to_s(self._clock.now_ns))
 
+    def _note_dropped(self, request: Request) -> None:
+        for policy in self._admission:
+            policy.dropped(request, to_s(self._clock.now_ns))
+
     def _reject(self, request: Request, reason: str) -> None:
         self._recorder.request_rejected(request, NO_REPLICA, self._clock.now_ns, reason)
         if request.done is not None:
@@ -115,11 +126,10 @@ def open_loop(
     """A process that lets requests arrive at their times, whatever becomes of them."""
     number = 0
     for batch in workload.batches():
-        for arrival_ns, sent in zip(batch.arrival_ns.tolist(), _sent(batch), strict=True):
+        for arrival_ns, sent in zip(batch.arrival_ns.tolist(), as_sent(batch), strict=True):
             if arrival_ns > clock.now_ns:
                 yield clock.timeout(arrival_ns - clock.now_ns)
-            prompt_tokens, output_tokens, limit, tenant, priority, content = sent
-            router.receive(Request(number, arrival_ns, prompt_tokens, limit, tenant, priority, content), output_tokens)
+            router.receive(arriving(number, arrival_ns, sent), sent[1])
             number += 1
             if progress is not None and number % _PROGRESS_EVERY == 0:
                 progress(number)
@@ -127,30 +137,44 @@ def open_loop(
 
 def closed_loop(clock: Clock, workload: ClosedLoop, router: Router, progress: Progress | None) -> None:
     """Start the clients of a closed loop; each sends the next request that no other has sent yet."""
-    supply = iter(enumerate(_sent(workload.requests)))
+    supply = iter(enumerate(as_sent(workload.requests)))
     for _ in range(min(workload.concurrency, len(workload.requests))):
         clock.process(_client(clock, supply, workload.think_time_ns, router, progress))
 
 
-def _sent(batch: RequestBatch) -> Iterator[_Sent]:
+def as_sent(batch: RequestBatch) -> Iterator[Sent]:
     """What is sent with each request of a batch."""
     limits = repeat(NO_OUTPUT_LIMIT) if batch.max_output_tokens is None else batch.max_output_tokens.tolist()
     tenants = repeat("") if batch.tenant is None else (batch.tenants[index] for index in batch.tenant.tolist())
     priorities = repeat(0) if batch.priority is None else batch.priority.tolist()
     contents = repeat(None) if batch.contents is None else batch.contents
     lengths = batch.prompt_tokens.tolist(), batch.output_tokens.tolist()
-    return zip(*lengths, limits, tenants, priorities, contents, strict=False)
+    timeouts = (
+        repeat(NO_TIMEOUT_NS) if column is None else column.tolist()
+        for column in (batch.first_token_timeout_ns, batch.timeout_ns)
+    )
+    return zip(*lengths, limits, tenants, priorities, contents, *timeouts, strict=False)
+
+
+def arriving(number: int, now_ns: int, sent: Sent, done: Event | None = None) -> Request:
+    """The request that arrives now."""
+    prompt_tokens, _, limit, tenant, priority, content, first_timeout_ns, timeout_ns = sent
+    request = Request(number, now_ns, prompt_tokens, limit, tenant, priority, content, done)
+    if first_timeout_ns != NO_TIMEOUT_NS:
+        request.first_token_due_ns = now_ns + first_timeout_ns
+    if timeout_ns != NO_TIMEOUT_NS:
+        request.due_ns = now_ns + timeout_ns
+    return request
 
 
 def _client(
-    clock: Clock, supply: Iterator[tuple[int, _Sent]], think_time_ns: int, router: Router, progress: Progress | None
+    clock: Clock, supply: Iterator[tuple[int, Sent]], think_time_ns: int, router: Router, progress: Progress | None
 ) -> Generator[Event, Any, None]:
-    for number, (prompt_tokens, output_tokens, limit, tenant, priority, content) in supply:
-        request = Request(number, clock.now_ns, prompt_tokens, limit, tenant, priority, content, Event(clock))
-        router.receive(request, output_tokens)
+    for number, sent in supply:
+        done = Event(clock)
+        router.receive(arriving(number, clock.now_ns, sent, done), sent[1])
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(number)
-        assert request.done is not None
-        yield request.done
+        yield done
         if think_time_ns:
             yield clock.timeout(think_time_ns)

@@ -6,9 +6,7 @@ from typing import Any
 from simpy import Event
 
 from simcore.clock import Clock
-from simcore.request import Request
-from simcore.service import Progress, Router
-from simcore.workload.batch import NO_OUTPUT_LIMIT
+from simcore.service import Progress, Router, arriving, as_sent
 from simcore.workload.sessions import Sessions
 
 _PROGRESS_EVERY = 1024
@@ -71,19 +69,10 @@ class SessionSender:
 
     def _send(self, place: int) -> None:
         requests = self._workload.requests
-        request = Request(
-            place,
-            self._clock.now_ns,
-            int(requests.prompt_tokens[place]),
-            NO_OUTPUT_LIMIT if requests.max_output_tokens is None else int(requests.max_output_tokens[place]),
-            "" if requests.tenant is None else requests.tenants[requests.tenant[place]],
-            0 if requests.priority is None else int(requests.priority[place]),
-            None if requests.contents is None else requests.contents.of(place),
-            Event(self._clock),
-        )
-        assert request.done is not None
-        request.done.callbacks.append(self._when_ended(place))
-        self._router.receive(request, int(requests.output_tokens[place]))
+        (sent,) = as_sent(requests.at(slice(place, place + 1)))
+        done = Event(self._clock)
+        done.callbacks.append(self._when_ended(place))
+        self._router.receive(arriving(place, self._clock.now_ns, sent, done), sent[1])
         self._sent += 1
         if self._progress is not None and self._sent % _PROGRESS_EVERY == 0:
             self._progress(self._sent)

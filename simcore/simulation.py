@@ -85,6 +85,8 @@ class Simulation:
             Replica(clock, index, self._scheduler(clock), self.cost, recorder, warmup_ns, alone, fast_forward, check)
             for index in range(scenario.cluster.replicas)
         ]
+        for replica in replicas:
+            replica.clients_give_up = scenario.workload.gives_up
         routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
         admission = [
             build_policy("admission", section, f"scheduler.admission.{index}")

@@ -15,12 +15,11 @@ def load_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: F
     if not len(steps["start_s"]):
         return None
     figure = panels("time (s)", "running requests", "waiting requests")
-    accepted = requests["state"] != "rejected"
-    scheduled_s = requests["first_scheduled_s"][accepted]
-    until_s = np.where(np.isnan(scheduled_s), edges_s[-1], scheduled_s)
+    until_s = np.where(np.isnan(requests["first_scheduled_s"]), requests["end_s"], requests["first_scheduled_s"])
+    until_s = np.where(np.isnan(until_s), edges_s[-1], until_s)
     curves = (
         ("running", BLUE, bins.mean(steps["running_requests"]).sum(axis=0)),
-        ("waiting", ORANGE, mean_present(requests["arrival_s"][accepted], until_s, edges_s)),
+        ("waiting", ORANGE, mean_present(requests["arrival_s"], until_s, edges_s)),
     )
     for row, (name, colour, values) in enumerate(curves, start=1):
         add_held(figure, edges_s, values, name, colour, row, fill="tozeroy", fillcolor=tint(colour))

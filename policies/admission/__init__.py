@@ -21,6 +21,9 @@ class Admission(ABC):
     def finished(self, request: RequestView, ttft_s: float, now_s: float) -> None:
         """Take note that a request that was let in is complete."""
 
+    def dropped(self, request: RequestView, now_s: float) -> None:
+        """Take note that a request that was let in will never be complete: dropped, or given up by its client."""
+
 
 def tokens_of(request: RequestView) -> int:
     """What a limit on tokens counts a request as: its prompt and the most that it may generate."""

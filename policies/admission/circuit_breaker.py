@@ -11,9 +11,10 @@ from policies.views import RequestView, ServiceView
 class CircuitBreaker(Admission):
     """Reject everyone for a while after too many slow answers (Nygard, Release It!, 2007).
 
-    A finished request is slow if its TTFT exceeds ``ttft_s``. Closed, the breaker opens when more than ``slow_share``
-    of the last ``window`` finished requests were slow. Open, it rejects for ``open_s``. Then it is half open:
-    ``probes`` requests are let in, and if all of them are quick it closes, at the first slow one it opens again.
+    A finished request is slow if its TTFT exceeds ``ttft_s``; one that was dropped, or given up by its client, is too.
+    Closed, the breaker opens when more than ``slow_share`` of the last ``window`` of these requests were slow. Open, it
+    rejects for ``open_s``. Then it is half open: ``probes`` requests are let in, and if all of them are quick it
+    closes, at the first slow one it opens again.
     """
 
     ttft_s: float = 2.0
@@ -47,7 +48,13 @@ class CircuitBreaker(Admission):
 
     def finished(self, request: RequestView, ttft_s: float, now_s: float) -> None:
         """Judge the request, and with it the service."""
-        slow = ttft_s > self.ttft_s
+        self._judge(request, ttft_s > self.ttft_s, now_s)
+
+    def dropped(self, request: RequestView, now_s: float) -> None:
+        """It counts as slow."""
+        self._judge(request, True, now_s)
+
+    def _judge(self, request: RequestView, slow: bool, now_s: float) -> None:
         if self._open_until_s is not None:
             if request.number not in self._probing:
                 return

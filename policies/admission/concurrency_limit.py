@@ -31,5 +31,9 @@ class ConcurrencyLimit(Admission):
         """One less."""
         self._in_flight[self._party(request)] -= 1
 
+    def dropped(self, request: RequestView, now_s: float) -> None:
+        """One less."""
+        self._in_flight[self._party(request)] -= 1
+
     def _party(self, request: RequestView) -> str:
         return request.tenant if self.per_tenant else ""

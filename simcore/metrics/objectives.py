@@ -27,7 +27,7 @@ def missed(requests: Columns, metric: str, limit_s: float, end_s: float) -> Mask
 
 def kept(requests: Columns, metric: str, limit_s: float) -> Mask:
     """The requests that are known to have kept a limit on a metric."""
-    within: Mask = requests[metric] <= limit_s
+    within: Mask = (requests[metric] <= limit_s) & (requests["state"] != "rejected")
     return within
 
 

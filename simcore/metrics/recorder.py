@@ -76,12 +76,14 @@ class Recorder:
         )
 
     def request_rejected(self, request: Request, replica: int, now_ns: int, reason: str) -> None:
-        """Keep a request that was turned away, and why."""
+        """Keep a request that was turned away, dropped or given up, and why, with what it had got by then."""
         if reason not in self.reasons:
             self.reasons.append(reason)
-        row = (request.number, REJECTED, self.reasons.index(reason), replica, request.prompt_tokens, 0)
-        self._requests.extend((*row, request.arrival_ns, UNSET, UNSET, now_ns, 0, 0))
-        self._requests.extend((self._tenant(request), request.priority))
+        counts = (request.prompt_tokens, request.generated_tokens)
+        times = (request.arrival_ns, request.first_scheduled_ns, request.first_token_ns, now_ns)
+        self._requests.extend((request.number, REJECTED, self.reasons.index(reason), replica, *counts, *times))
+        more = (request.preemptions, request.cached_tokens, self._tenant(request), request.priority)
+        self._requests.extend(more)
 
     def request_unfinished(self, request: Request, replica: int) -> None:
         """Keep a request that the end of the run cut off."""

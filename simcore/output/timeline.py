@@ -194,7 +194,7 @@ def _counter(pid: int, ts_us: int, name: str, unit: str, value: int) -> Event:
 
 
 def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[Event]:
-    """The first ``count`` requests: what was rejected as an instant, all others with their phases.
+    """The first ``count`` requests: what was turned away on arrival as an instant, all others with their phases.
 
     What the end of the run cut off lasts to the end of the run.
     """
@@ -203,7 +203,9 @@ def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[
         request = {name: column[row] for name, column in columns.items()}
         number, pid = request["request_id"], _FIRST_REPLICA_PID + request["replica"]
         args = {name: request[name] for name in ("request_id", "state", "prompt_tokens", "output_tokens")}
-        if request["state"] == "rejected":
+        if request["reason"]:
+            args["reason"] = request["reason"]
+        if request["state"] == "rejected" and request["end_s"] == request["arrival_s"]:
             yield {
                 "ph": "i",
                 "s": "p",
@@ -211,7 +213,7 @@ def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[
                 "ts": _us(request["arrival_s"]),
                 "pid": pid,
                 "tid": _STEPS_TID,
-                "args": args | {"reason": request["reason"]},
+                "args": args,
             }
             continue
         starts = (

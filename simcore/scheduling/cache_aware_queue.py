@@ -48,6 +48,11 @@ class CacheAwareQueue:
             self._chosen = self._numbers[0]
         return self._waiting[self._chosen]
 
+    @property
+    def first_key(self) -> tuple[float, ...]:
+        """The key of the request that ``first`` has just named, where the cache is not looked at."""
+        return self._ordering.key(self._waiting[self._chosen], self._sorted_at_s or 0.0)
+
     def pop(self) -> Request:
         """Take out the request that ``first`` has just named."""
         self.size -= 1

@@ -13,6 +13,9 @@ from simcore.workload.contents import Int64Array as Int64Array
 NO_OUTPUT_LIMIT = 2**31 - 1
 """``max_output_tokens`` of a request whose client sets no limit: as long as any output may be."""
 
+NO_TIMEOUT_NS = 2**63 - 1
+"""How long a client waits that never gives up."""
+
 LEAST_URGENT = 2**31 - 1
 """The greatest number that a priority may be."""
 
@@ -26,8 +29,10 @@ class RequestBatch:
 
     The other columns are None where all requests have the default: ``tenant``, a position in ``tenants`` (which may
     name some that send nothing), else the tenant ""; ``priority``, 0 to LEAST_URGENT, else 0;
-    ``max_output_tokens``, the limit that the client sets, else NO_OUTPUT_LIMIT. ``contents`` is None where nothing is
-    known of what requests contain; else its prompts are as long as ``prompt_tokens``.
+    ``max_output_tokens``, the limit that the client sets, else NO_OUTPUT_LIMIT; ``first_token_timeout_ns`` and
+    ``timeout_ns``, how long after arrival the client gives up if it then has no token, or not the last, else
+    NO_TIMEOUT_NS. ``contents`` is None where nothing is known of what requests contain; else its prompts are as long as
+    ``prompt_tokens``.
     """
 
     arrival_ns: Int64Array
@@ -38,6 +43,8 @@ class RequestBatch:
     priority: Int64Array | None = None
     max_output_tokens: Int64Array | None = None
     contents: Contents | None = None
+    first_token_timeout_ns: Int64Array | None = None
+    timeout_ns: Int64Array | None = None
 
     def __post_init__(self) -> None:
         if self.contents is not None and not np.array_equal(self.contents.prompt_tokens, self.prompt_tokens):
@@ -57,6 +64,8 @@ class RequestBatch:
             None if self.priority is None else self.priority[places],
             None if self.max_output_tokens is None else self.max_output_tokens[places],
             None if self.contents is None else self.contents.at(places),
+            None if self.first_token_timeout_ns is None else self.first_token_timeout_ns[places],
+            None if self.timeout_ns is None else self.timeout_ns[places],
         )
 
     def cut_to_limits(self) -> "RequestBatch":

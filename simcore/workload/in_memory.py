@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.errors import InputError
-from simcore.workload.batch import NO_OUTPUT_LIMIT, Int64Array, RequestBatch
+from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, Int64Array, RequestBatch
 from simcore.workload.contents import Contents, one_after_another, unlike_any_other
 from simcore.workload.synthetic import BATCH_REQUESTS
 
@@ -18,7 +18,7 @@ _MOST_IDENTITIES = 2**62
 class InMemoryOpenLoop:
     """All requests at once, so that whatever is wrong with one shows before anything runs.
 
-    They take 24 to 48 bytes each, and contents 16 and as much for each run.
+    They take 24 to 64 bytes each, and contents 16 and as much for each run.
 
     ``notices`` are sentences that a user should see: what was left out of a trace or put in order.
     """
@@ -63,6 +63,8 @@ def concatenate(parts: Sequence[RequestBatch]) -> RequestBatch:
         _filled([part.priority for part in parts], sizes, 0),
         _filled([part.max_output_tokens for part in parts], sizes, NO_OUTPUT_LIMIT),
         _contents(parts),
+        _filled([part.first_token_timeout_ns for part in parts], sizes, NO_TIMEOUT_NS),
+        _filled([part.timeout_ns for part in parts], sizes, NO_TIMEOUT_NS),
     )
 
 

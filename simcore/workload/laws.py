@@ -5,7 +5,7 @@ from pathlib import Path
 from simcore.errors import InputError
 from simcore.workload import arrivals as processes
 from simcore.workload import durations, lengths, pairs, prompts, session_shapes
-from simcore.workload.batch import NO_OUTPUT_LIMIT
+from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS
 from simcore.workload.config import (
     ChatSession,
     ConstantArrivals,
@@ -28,6 +28,7 @@ from simcore.workload.config import (
     SessionConfig,
     SharedTextPart,
     SyntheticWorkload,
+    TenantShare,
     UniformLength,
     UniformTime,
     UniqueTextPart,
@@ -42,14 +43,20 @@ OpenLoopArrivals = PoissonArrivals | GammaArrivals | ConstantArrivals | OnOffArr
 
 def senders(config: SenderSection) -> Senders | None:
     """Who sends, or None where nothing is said of it."""
-    limit = config.max_output_tokens or NO_OUTPUT_LIMIT
     if config.tenants is None:
-        sender = Sender(config.tenant, config.priority, limit)
+        sender = _sender(config.tenant, config)
         return None if sender == Sender() else Senders((sender,), (1.0,))
-    tenants = tuple(
-        Sender(tenant.name, tenant.priority, tenant.max_output_tokens or NO_OUTPUT_LIMIT) for tenant in config.tenants
-    )
+    tenants = tuple(_sender(tenant.name, tenant) for tenant in config.tenants)
     return Senders(tenants, tuple(tenant.share for tenant in config.tenants))
+
+
+def _sender(tenant: str, stated: SenderSection | TenantShare) -> Sender:
+    first_token_timeout_ns, timeout_ns = (
+        NO_TIMEOUT_NS if seconds is None else round(seconds * 1e9)
+        for seconds in (stated.first_token_timeout_s, stated.timeout_s)
+    )
+    limit = stated.max_output_tokens or NO_OUTPUT_LIMIT
+    return Sender(tenant, stated.priority, limit, first_token_timeout_ns, timeout_ns)
 
 
 def arrival_process(config: OpenLoopArrivals) -> processes.ArrivalProcess:

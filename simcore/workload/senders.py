@@ -1,11 +1,11 @@
-"""Who sends a request: its tenant, how urgent it is, and the limit that it sets on the output."""
+"""Who sends a request: its tenant, how urgent it is, the limit that it sets on the output, and its patience."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from simcore.workload.batch import NO_OUTPUT_LIMIT, RequestBatch
+from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, RequestBatch
 from simcore.workload.streams import random_stream
 from simcore.workload.transformed import Transform
 
@@ -17,6 +17,8 @@ class Sender:
     tenant: str = ""
     priority: int = 0
     max_output_tokens: int = NO_OUTPUT_LIMIT
+    first_token_timeout_ns: int = NO_TIMEOUT_NS
+    timeout_ns: int = NO_TIMEOUT_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +36,19 @@ class Senders:
         random = random_stream(seed, "tenants")
         bounds = np.cumsum(self.shares)[:-1]  # the last sender takes what rounding leaves
         tenants = tuple(sender.tenant for sender in self.senders)
-        priorities = np.array([sender.priority for sender in self.senders], dtype=np.int64)
-        limits = np.array([sender.max_output_tokens for sender in self.senders], dtype=np.int64)
+        defaults = Sender()
+        stated = {
+            name: np.array([getattr(sender, name) for sender in self.senders], dtype=np.int64)
+            for name in ("priority", "max_output_tokens", "first_token_timeout_ns", "timeout_ns")
+            if any(getattr(sender, name) != getattr(defaults, name) for sender in self.senders)
+        }
 
         def label(requests: RequestBatch) -> RequestBatch:
             chosen = np.searchsorted(bounds, random.random(len(requests)), side="right")
             columns: dict[str, Any] = {}
             if any(tenants):
                 columns |= {"tenant": chosen.astype(np.int64, copy=False), "tenants": tenants}
-            if priorities.any():
-                columns["priority"] = priorities[chosen]
-            if (limits != NO_OUTPUT_LIMIT).any():
-                columns["max_output_tokens"] = limits[chosen]
+            columns |= {name: values[chosen] for name, values in stated.items()}
             return replace(requests, **columns).cut_to_limits()
 
         return label

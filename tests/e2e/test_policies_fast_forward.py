@@ -85,6 +85,10 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
     arrivals: dict[str, Any] = {"name": "gamma", "rate_per_s": rate_per_s, "cv": 2.0}
     if draw(st.integers(0, 3)) == 3:
         arrivals = {"name": "closed-loop", "concurrency": draw(st.integers(1, 12)), "think_time_s": 2 * STEP_S}
+    tenants = [
+        {**tenant, **draw(st.sampled_from([{}, {}, {"timeout_s": 30 * STEP_S}, {"first_token_timeout_s": 4 * STEP_S}]))}
+        for tenant in TENANTS
+    ]
     return {
         "model": "smollm2-135m",
         "seed": draw(st.integers(0, 1000)),
@@ -106,7 +110,7 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
             "arrivals": arrivals,
             "prompt_tokens": length((1, prompt_high)),
             "output_tokens": length((1, output_high)),
-            "tenants": TENANTS,
+            "tenants": tenants,
         },
         "slo": {"ttft_s": {"p90": 20 * STEP_S}, "tpot_s": {"p50": 2 * STEP_S}},
         "measurement": draw(st.sampled_from([{}, {}, {"end_s": 40 * STEP_S}])),

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 
 from simcore.workload.batch import LEAST_URGENT
-from simcore.workload.config.section import Section, Text, Tokens
+from simcore.workload.config.section import LongerThanZero, Section, Text, Tokens
 
 Priority = Annotated[int, Field(ge=0, le=LEAST_URGENT)]
 _SHARES_TOLERANCE = 1e-6
@@ -20,17 +20,23 @@ class TenantShare(Section):
     share: Annotated[float, Field(gt=0, le=1)]
     priority: Priority = 0
     max_output_tokens: Tokens | None = None
+    first_token_timeout_s: LongerThanZero | None = None
+    timeout_s: LongerThanZero | None = None
 
 
 class SenderSection(Section):
     """Who sends the requests: one tenant, or ``tenants`` among whom they are divided at random.
 
-    ``priority`` is lower for more urgent requests. An output ends at ``max_output_tokens``.
+    ``priority`` is lower for more urgent requests. An output ends at ``max_output_tokens``. A client gives up, and its
+    request is aborted, ``first_token_timeout_s`` after its arrival if it then has no token, and ``timeout_s`` after it
+    if it then has not the last.
     """
 
     tenant: str = ""
     priority: Priority = 0
     max_output_tokens: Tokens | None = None
+    first_token_timeout_s: LongerThanZero | None = None
+    timeout_s: LongerThanZero | None = None
     tenants: list[TenantShare] | None = None
 
     @field_validator("tenants")
@@ -48,7 +54,14 @@ class SenderSection(Section):
 
     @model_validator(mode="after")
     def _one_or_several(self) -> Self:
-        alone = self.tenant or self.priority or self.max_output_tokens
+        alone = self.tenant or self.priority or self.max_output_tokens or self.first_token_timeout_s or self.timeout_s
         if self.tenants is not None and alone:
-            raise ValueError("either tenants, each with what it sends, or tenant, priority and max_output_tokens")
+            raise ValueError(
+                "either tenants, each with what it sends, or tenant, priority, max_output_tokens and timeouts"
+            )
         return self
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether some client may give up."""
+        return any(sender.first_token_timeout_s or sender.timeout_s for sender in (self, *(self.tenants or ())))

@@ -136,6 +136,11 @@ class StreamsWorkload(Section):
             raise ValueError("at least one stream")
         return streams
 
+    @property
+    def gives_up(self) -> bool:
+        """Whether some client may give up."""
+        return any(stream.gives_up for stream in self.streams)
+
 
 WorkloadConfig = Annotated[
     Annotated[SyntheticWorkload, Tag("synthetic")]

@@ -53,6 +53,13 @@ def test_the_concurrency_limit_frees_a_place_at_the_end():
     assert [let_in(policy, 1, request) for request in (one, one)] == [True, False]
 
 
+def test_the_concurrency_limit_frees_the_place_of_a_request_that_was_dropped():
+    policy = ConcurrencyLimit(max_requests=1)
+    assert [let_in(policy, 0), let_in(policy, 0)] == [True, False]
+    policy.dropped(Sent(), 1.0)
+    assert let_in(policy, 1)
+
+
 def test_a_token_bucket_allows_a_burst_and_then_its_rate():
     policy = TokenBucket(rate_per_s=2.0, burst=3.0)
     assert [let_in(policy, 0.0) for _ in range(4)] == [True, True, True, False]
@@ -110,6 +117,15 @@ def test_a_slow_probe_opens_the_circuit_breaker_again():
     policy.finished(Sent(1), 2.0, 11.0)
     assert not let_in(policy, 20.9)
     assert let_in(policy, 21.0)
+
+
+def test_to_a_circuit_breaker_a_request_that_was_given_up_is_a_slow_one():
+    policy = CircuitBreaker(ttft_s=1.0, slow_share=0.0, window=1, open_s=10.0, probes=1)
+    policy.dropped(Sent(), 0.0)
+    assert not let_in(policy, 9.9)
+    assert let_in(policy, 10.0, Sent(1))
+    policy.dropped(Sent(1), 11.0)
+    assert not let_in(policy, 20.9)
 
 
 @pytest.mark.parametrize(
