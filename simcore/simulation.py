@@ -149,6 +149,7 @@ class Simulation:
             section.preemption.mode,
             section.preemption.reserved_blocks,
             floor(self.total_blocks * self.scenario.memory.watermark_share),
+            section.preemption.inherit_priority,
         )
 
 

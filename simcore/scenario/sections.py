@@ -121,7 +121,8 @@ class Preemption(_Section):
     """What happens when KV memory runs short: who gives way, and how.
 
     ``reserved_blocks`` maps levels of priority to KV blocks that only requests of that level, or more urgent ones, may
-    be admitted into, so that patient requests can never keep urgent ones out.
+    be admitted into, so that patient requests can never keep urgent ones out. With ``inherit_priority`` requests that
+    hold the memory for which a more urgent one waits are served first while memory is short.
     """
 
     mode: Literal["recompute", "wait", "reject"] = "recompute"
@@ -129,6 +130,14 @@ class Preemption(_Section):
     reserved_blocks: Annotated[
         dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0, le=2**31 - 1)]], BeforeValidator(with_whole_keys)
     ] = {}
+    inherit_priority: bool = False
+
+    @field_validator("inherit_priority")
+    @classmethod
+    def _only_where_nobody_gives_way(cls, inherit_priority: bool, info: ValidationInfo) -> bool:
+        if inherit_priority and info.data.get("mode") != "wait":
+            raise ValueError("false, except with mode 'wait': in other modes memory is taken from its holder")
+        return inherit_priority
 
 
 class SchedulerSection(_Section):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from policies.batching import StepLimits
 from policies.views import RunningView
 from simcore.request import Request
+from simcore.scheduling.inheritance import with_heirs_first
 from simcore.scheduling.plan import BatchPlan
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ PreemptionMode = Literal["recompute", "wait", "reject"]
 def fill_under_contention(
     scheduler: "Scheduler", limits: StepLimits, now_s: float, mode: PreemptionMode = "recompute"
 ) -> BatchPlan:
-    """Serve running requests in order of admission, as far as budget and memory last.
+    """Serve running requests in order of admission, or heirs of urgency first, as far as budget and memory last.
 
     Where memory runs short, victims are preempted to be computed again ("recompute") or dropped ("reject"), or whoever
     needs a block sits this step out ("wait"); if then nobody could run, victims are preempted after all. A victim that
@@ -27,7 +28,7 @@ def fill_under_contention(
     budget = limits.max_batched_tokens
     served: dict[int, int] = {}
     plan = BatchPlan(preempted=[], dropped=[])
-    for request in list(scheduler.running.values()):
+    for request in with_heirs_first(scheduler, now_s) if scheduler.inherit_priority else [*scheduler.running.values()]:
         if budget == 0:
             break
         if request.number not in scheduler.running:

@@ -29,7 +29,8 @@ class Scheduler:
 
     ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free, ``reserved_blocks``
     only if the blocks reserved for more urgent levels then still are, ``watermark_blocks`` only if so many are, unless
-    nobody runs.
+    nobody runs. With ``inherit_priority`` those who hold back a more urgent request are served first where memory runs
+    short.
     The scheduler is itself the ``ReplicaView`` that policies see.
     """
 
@@ -44,7 +45,9 @@ class Scheduler:
         preemption_mode: PreemptionMode = "recompute",
         reserved_blocks: Mapping[int, int] | None = None,
         watermark_blocks: int = 0,
+        inherit_priority: bool = False,
     ) -> None:
+        self.inherit_priority = inherit_priority
         self.batching = batching
         self.preemption = preemption
         self.memory = memory
@@ -133,7 +136,8 @@ class Scheduler:
             plan = self._fill(limits, now_ns)
         if displaced:
             plan.preempted = [*displaced, *plan.preempted]
-        if not plan.chunks and not plan.preempted and not plan.stalled and not plan.dropped:
+        settled = not (self.inherit_priority and plan.short_of_memory)
+        if settled and not plan.chunks and not plan.preempted and not plan.stalled and not plan.dropped:
             full = len(self.running) >= limits.max_running_requests
             plan.stable_steps = 1 if self.memory.partitioned else limits.stable_steps
             if self.waiting.size:

@@ -79,6 +79,8 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
     if batching["name"] != "slo-feedback":
         batching["max_batched_tokens"] = draw(st.sampled_from([64, 300, 17]))
     preemption = {"victim": victim, "mode": draw(st.sampled_from(["recompute", "wait", "reject"]))}
+    if preemption["mode"] == "wait":
+        preemption["inherit_priority"] = draw(st.booleans())
     if draw(st.booleans()):
         preemption["reserved_blocks"] = {0: 1 + blocks_of_longest // 2, 1: 1 + blocks_of_longest // 3}
     rate_per_s = draw(st.sampled_from([1.0, 0.2, 10.0, 0.05])) / STEP_S

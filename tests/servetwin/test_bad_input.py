@@ -105,6 +105,10 @@ def test_unknown_names_and_fields(refusal, change, said, nearest):
 
 VALUES = [
     (
+        "scheduler.preemption={mode: recompute, inherit_priority: true}",
+        "scheduler.preemption.inherit_priority is true, expected false, except with mode 'wait': in other modes memory",
+    ),
+    (
         "scheduler.ordering={name: two-level, inner: vtc}",
         "scheduler.ordering.inner is a VirtualTokenCounter, expected an ordering that sorts by a key alone.",
     ),

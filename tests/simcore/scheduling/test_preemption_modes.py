@@ -76,6 +76,32 @@ def test_reserved_blocks_keep_patient_requests_from_blocking_urgent_ones(tmp_pat
     assert urgent_waits_s({0: 130}) < 0.05
 
 
+def test_who_holds_back_an_urgent_request_inherits_its_urgency(tmp_path):
+    """The classic inversion, with memory as the lock.
+
+    A patient request holds what the urgent one needs and is a few tokens from its end when it needs a block more. Of
+    the blocks that one of four others frees, the next two of them would take the last, for sixteen tokens each.
+    """
+    others = ["0,8,21,1", "0,15,33,1", "0,14,34,1", "0,13,35,1"]
+    rows = ["arrival_s,prompt_tokens,output_tokens,level", *others, "0,160,27,2", "0.02,176,5,0"]
+    (tmp_path / "inversion.csv").write_text("\n".join(rows) + "\n")
+    workload = {"trace": "inversion.csv", "format": "csv", "columns": {"priority": "level"}}
+
+    def run(inherit_priority):
+        document = scenario("wait", ordering="priority") | {"workload": workload, "memory": {"num_gpu_blocks": 20}}
+        document["scheduler"]["preemption"]["inherit_priority"] = inherit_priority
+        jumping = Simulation.prepare(document, tmp_path).run(check=True)
+        stepping = Simulation.prepare(document, tmp_path).run(fast_forward=False, check=True)
+        assert comparable(jumping) == comparable(stepping)
+        assert jumping.summary["preemptions"]["total"] == 0
+        return jumping.requests
+
+    inverted, inherited = run(False), run(True)
+    assert inherited["e2e_s"][4] < 0.7 * inverted["e2e_s"][4], "the holder"
+    assert inherited["queue_s"][5] < 0.8 * inverted["queue_s"][5], "the urgent request"
+    assert inherited["e2e_s"][2] > inverted["e2e_s"][2], "at the cost of one in between"
+
+
 def test_a_request_that_only_reserved_blocks_could_hold_is_rejected(tmp_path):
     (tmp_path / "one.csv").write_text("arrival_s,prompt_tokens,output_tokens,level\n0,1000,10,1\n0,1000,10,0\n")
     workload = {"trace": "one.csv", "format": "csv", "columns": {"priority": "level"}}
