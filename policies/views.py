@@ -112,6 +112,12 @@ class ReplicaView(Protocol):
     def decode_steps(self) -> int:
         """Steps so far in which running requests decoded."""
 
+    def step_s(self, prompt_tokens: int) -> float:
+        """Seconds that a step is expected to take in which all that decode do, and so many prompt tokens are prefilled.
+
+        The tokens are priced as a chunk of the prompt that is next.
+        """
+
     @property
     def free_blocks(self) -> int:
         """KV blocks that nobody holds."""

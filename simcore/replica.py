@@ -70,6 +70,7 @@ class Replica:
         self._sampled_rows = 0
         self._row: list[int] = []
         self._same_batch = False
+        scheduler.step_price = self._expected_s
         self._process = clock.process(self._run())
 
     def submit(self, request: Request, output_tokens: int) -> None:
@@ -205,6 +206,11 @@ class Replica:
         if self._idle is idle:
             self._idle = None
             idle.succeed()
+
+    def _expected_s(self, plan: BatchPlan) -> float:
+        """What a step would take whose every chunk completes a prompt."""
+        sampled_rows = plan.decoding + len(plan.chunks)
+        return to_s(self._cost.step_ns(plan, self.scheduler.pool, sampled_rows)) if sampled_rows else 0.0
 
     def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
         """How long the steps to run now take: one, or as many as the plan stands for and ``within_ns`` allows."""

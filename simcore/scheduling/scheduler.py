@@ -1,6 +1,6 @@
 """The scheduler of one replica: fills each step within the limits that its policies set."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from policies.batching import Batching, StepLimits
@@ -48,6 +48,8 @@ class Scheduler:
         inherit_priority: bool = False,
     ) -> None:
         self.inherit_priority = inherit_priority
+        self.step_price: Callable[[BatchPlan], float] | None = None
+        """Seconds that a step takes, where somebody can tell."""
         self.batching = batching
         self.preemption = preemption
         self.memory = memory
@@ -119,6 +121,18 @@ class Scheduler:
     def total_blocks(self) -> int:
         """KV blocks in all."""
         return self.memory.total_blocks
+
+    def step_s(self, prompt_tokens: int) -> float:
+        """Seconds that a step takes in which all that decode do, and that prefills so much of the next prompt."""
+        if self.step_price is None:
+            raise AssertionError("nobody prices the steps of this scheduler")
+        plan = BatchPlan(self.pool.size)
+        request = next(iter(self.prefilling.values()), None)
+        if request is None and self.waiting.size:
+            request = self.waiting.first(self._now_s)
+        if request is not None and prompt_tokens:
+            plan.add_chunk(request, prompt_tokens)
+        return self.step_price(plan)
 
     def submit(self, request: Request, now_s: float) -> None:
         """Enter a request into the queue."""

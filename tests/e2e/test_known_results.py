@@ -161,3 +161,18 @@ def test_chunks_spare_running_requests_the_pause_of_a_long_prompt():
     assert whole > by_budget[0] > by_budget[1] > by_budget[2] > undisturbed
     assert whole > 100 * undisturbed
     assert by_budget[2] < whole / 20
+
+
+@pytest.mark.parametrize("target_s", [0.02, 0.05])
+def test_adaptive_chunks_keep_every_step_within_its_target_and_waste_little_of_it(target_s):
+    result = long_prompt({"name": "chunked-prefill", "tpot_target_s": target_s})
+    itl_s = result.summary["metrics"]["itl_s"]
+    assert 0.99 * target_s < itl_s["p99"] <= itl_s["max"] <= target_s
+
+
+def test_adaptive_chunks_are_quicker_than_a_fixed_budget_that_keeps_the_same_target():
+    fixed = long_prompt({"name": "chunked-prefill", "max_batched_tokens": 512})
+    worst_s = fixed.summary["metrics"]["itl_s"]["max"]
+    adaptive = long_prompt({"name": "chunked-prefill", "tpot_target_s": worst_s})
+    assert adaptive.summary["metrics"]["itl_s"]["max"] <= worst_s
+    assert adaptive.requests["ttft_s"][-1] < fixed.requests["ttft_s"][-1]

@@ -30,6 +30,7 @@ TIGHT: dict[str, dict[str, Any]] = {
     "vtc": {"weights": {"b": 2.0}},
     "wfq": {"weights": {"b": 2.0}},
     "bucketed": {"edges_tokens": (10, 30)},
+    "chunked-prefill": {"tpot_target_s": 1.005 * STEP_S, "min_chunk_tokens": 3},
     "decode-prefill-alternate": {"decode_steps": 3},
     "dynamic": {"window_s": 10 * STEP_S},
     "queue-aware": {"min_running_requests": 1, "full_at_waiting": 5},
@@ -76,6 +77,10 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
     if victim["name"] == "longest-remaining":
         victim["predictor"] = predictor
     batching["max_running_requests"] = draw(st.sampled_from([3, 8, 2, 1]))
+    if batching["name"] == "bucketed":
+        batching["by"] = draw(st.sampled_from(["length", "state"]))
+    if batching["name"] == "chunked-prefill" and draw(st.booleans()):
+        batching = {"name": "chunked-prefill", "max_running_requests": batching["max_running_requests"]}
     if batching["name"] != "slo-feedback":
         batching["max_batched_tokens"] = draw(st.sampled_from([64, 300, 17]))
     preemption = {"victim": victim, "mode": draw(st.sampled_from(["recompute", "wait", "reject"]))}

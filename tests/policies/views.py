@@ -38,6 +38,10 @@ class FakeReplica:
     decode_steps: int = 0
     free_blocks: int = 100
     total_blocks: int = 100
+    s_per_token: float = 0.0
+
+    def step_s(self, prompt_tokens):
+        return self.s_per_token * (self.decoding_requests + prompt_tokens)
 
 
 def known(predictor, **output_tokens):

@@ -102,6 +102,48 @@ def test_a_batch_is_of_one_bucket_until_nobody_runs():
     assert not policy.accepts(FakeRequest(prompt_tokens=1000), 5)
 
 
+@pytest.mark.parametrize(
+    ("waiting", "running", "decoding", "next_blocks", "prefills"),
+    [
+        (0, 0, 0, None, False),
+        (1, 0, 0, 5, True),
+        (4, 5, 5, 5, False),
+        (5, 5, 5, 5, True),
+        (9, 7, 7, 5, False),  # no more than three of them could run
+        (9, 5, 5, 101, False),
+    ],
+)
+def test_by_state_the_more_go_first(waiting, running, decoding, next_blocks, prefills):
+    policy = Bucketed(by="state", max_running_requests=10)
+    limits = policy.limits(FakeReplica(waiting, running, decoding, next_blocks=next_blocks), 0.0)
+    assert (limits.admit, limits.decode, limits.whole_prompts) == (prefills, not prefills, True)
+    assert limits.stable_steps == (1 if waiting else FOREVER)
+    assert policy.accepts(FakeRequest(prompt_tokens=1), 0)
+    assert policy.accepts(FakeRequest(prompt_tokens=10**6), 5)
+
+
+def adaptive(waiting=1, running=20, decoding=20, **changes):
+    """Limits on a replica whose steps take a millisecond a token."""
+    given = {"max_batched_tokens": 1000, "tpot_target_s": 0.1, "min_chunk_tokens": 16} | changes
+    return ChunkedPrefill(**given).limits(FakeReplica(waiting, running, decoding, s_per_token=1e-3), 0.0)
+
+
+@pytest.mark.parametrize(("decoding", "chunk"), [(1, 99), (20, 80), (84, 16), (99, 16), (500, 16), (990, 10)])
+def test_the_chunk_is_the_greatest_with_which_a_step_keeps_its_target(decoding, chunk):
+    """It shrinks as more decode, to no less than the least while the budget has room for that."""
+    limits = adaptive(running=decoding, decoding=decoding)
+    assert (limits.max_batched_tokens, limits.stable_steps) == (decoding + chunk, 1)
+
+
+def test_a_target_bounds_nothing_where_nobody_decodes_or_no_prompt_is_there():
+    for waiting, running, decoding in ((1, 0, 0), (3, 2, 0), (0, 20, 20)):
+        limits = adaptive(waiting, running, decoding)
+        assert (limits.max_batched_tokens, limits.stable_steps) == (1000, FOREVER)
+    assert adaptive(waiting=0, running=21, decoding=20).max_batched_tokens == 100
+    assert adaptive(tpot_target_s=9.0).max_batched_tokens == 1000
+    assert adaptive(long_prefill_threshold_tokens=30).max_chunk_tokens == 30
+
+
 @pytest.mark.parametrize(("waiting", "slots"), [(0, 10), (5, 20), (10, 30), (19, 48), (20, 50), (999, 50)])
 def test_slots_follow_the_queue_in_a_straight_line(waiting, slots):
     policy = QueueAware(min_running_requests=10, max_running_requests=50, full_at_waiting=20)
@@ -148,7 +190,7 @@ COUNTS = {
     Static: ("max_running_requests", "max_batched_tokens"),
     Dynamic: ("max_running_requests", "max_batched_tokens"),
     PrefillFirst: ("max_running_requests", "max_batched_tokens"),
-    ChunkedPrefill: ("max_running_requests", "max_batched_tokens"),
+    ChunkedPrefill: ("max_running_requests", "max_batched_tokens", "min_chunk_tokens"),
     DecodePrefillAlternate: ("decode_steps", "max_running_requests", "max_batched_tokens"),
     Bucketed: ("max_running_requests", "max_batched_tokens"),
     QueueAware: ("min_running_requests", "max_running_requests", "full_at_waiting", "max_batched_tokens"),
@@ -167,6 +209,8 @@ def test_counts_are_at_least_one(policy, name):
     [
         (Dynamic, {"window_s": -0.1}, "window_s is -0.1, expected a number of at least 0"),
         (Bucketed, {"edges_tokens": (5, 5)}, r"edges_tokens is \[5, 5\], expected rising numbers"),
+        (Bucketed, {"by": "age"}, "by is 'age', expected length or state"),
+        (ChunkedPrefill, {"tpot_target_s": 0.0}, "tpot_target_s is 0.0, expected a number greater than 0"),
         (QueueAware, {"min_running_requests": 300}, "min_running_requests is 300, expected at most 256"),
         (SloFeedback, {"ttft_p99_s": 0.0}, "ttft_p99_s is 0.0, expected a number greater than 0"),
         (SloFeedback, {"tpot_p99_s": -1.0}, "tpot_p99_s is -1.0, expected a number greater than 0"),
