@@ -8,6 +8,7 @@ from policies.horizon import FOREVER
 from simcore.clock import ARRIVAL, Alarm, Clock
 from simcore.replica import Replica
 from simcore.request import UNSET, Request
+from simcore.workload.batch import NO_TIMEOUT_NS
 
 NO_FIRST_TOKEN = "the client gave up before the first token"
 NO_LAST_TOKEN = "the client gave up before the last token"
@@ -30,7 +31,7 @@ class Patience:
     def watch(self, request: Request, replica: Replica) -> None:
         """Follow a request that a replica has just taken in."""
         for due_ns, reason in ((request.first_token_due_ns, NO_FIRST_TOKEN), (request.due_ns, NO_LAST_TOKEN)):
-            if due_ns != FOREVER:
+            if due_ns < NO_TIMEOUT_NS:
                 heappush(self._due, (due_ns, request.number, reason, request, replica))
         self._set_alarm()
 

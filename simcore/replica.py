@@ -92,6 +92,12 @@ class Replica:
         self._given_up.append(request)
         self._look_again()
 
+    def _abort_given_up(self) -> None:
+        for request in self._given_up:
+            self.scheduler.drop(request)
+            self._forget(request)
+        self._given_up.clear()
+
     def _look_again(self) -> None:
         """Plan anew as soon as the step in progress is done."""
         if self._idle is not None:
@@ -147,10 +153,8 @@ class Replica:
             if next_event_ns == start_ns:
                 yield Alarm(clock, 0, PLAN)
                 next_event_ns = clock.next_event_ns
-            for request in self._given_up:
-                scheduler.drop(request)
-                self._forget(request)
-            self._given_up.clear()
+            if self._given_up:
+                self._abort_given_up()
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
                 self.tokens.preempted(request)
@@ -165,8 +169,10 @@ class Replica:
             self._open_steps_row(plan, start_ns)
             disturbed = plan.admits_arrivals or self.clients_give_up
             cut_short = self._alone and disturbed
-            until_ns = min(next_event_ns if cut_short else FOREVER, plan.retry_ns or FOREVER)
-            durations_ns = self._price(plan, max(until_ns - start_ns, 1) if until_ns < FOREVER else FOREVER)
+            within_ns = next_event_ns - start_ns if cut_short else FOREVER
+            if plan.retry_ns is not None:
+                within_ns = min(within_ns, max(plan.retry_ns - start_ns, 1))
+            durations_ns = self._price(plan, within_ns)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
             self._interruptible = disturbed and len(durations_ns) > 1 and not self._alone
             self._in_progress = (plan, start_ns, durations_ns)

@@ -22,8 +22,8 @@ TOO_LARGE = "needs more KV blocks than a replica has"
 NO_REPLICA = -1
 
 Progress = Callable[[int], None]
-Sent = tuple[int, int, int, str, int, Content | None, int, int]
-"""Prompt tokens, output tokens, limit of output tokens, tenant, priority, content and timeouts of a request."""
+Sent = tuple[int, int, int, str, int, Content | None, tuple[int, int] | None]
+"""Prompt tokens, output tokens, limit of output tokens, tenant, priority and content of a request, and its timeouts."""
 _PROGRESS_EVERY = 1024
 
 
@@ -84,7 +84,7 @@ class Router:
         else:
             replica = self._replicas[self._routing.choose(request, self._views)]
             replica.submit(request, output_tokens)
-            if request.first_token_due_ns != FOREVER or request.due_ns != FOREVER:
+            if min(request.first_token_due_ns, request.due_ns) < FOREVER:
                 self._patience.watch(request, replica)
 
     def _fits_memory(self, request: Request, tokens: int) -> bool:
@@ -149,20 +149,25 @@ def as_sent(batch: RequestBatch) -> Iterator[Sent]:
     priorities = repeat(0) if batch.priority is None else batch.priority.tolist()
     contents = repeat(None) if batch.contents is None else batch.contents
     lengths = batch.prompt_tokens.tolist(), batch.output_tokens.tolist()
-    timeouts = (
-        repeat(NO_TIMEOUT_NS) if column is None else column.tolist()
-        for column in (batch.first_token_timeout_ns, batch.timeout_ns)
-    )
-    return zip(*lengths, limits, tenants, priorities, contents, *timeouts, strict=False)
+    return zip(*lengths, limits, tenants, priorities, contents, _timeouts_ns(batch), strict=False)
+
+
+def _timeouts_ns(batch: RequestBatch) -> Iterator[tuple[int, int] | None]:
+    """For each request how long its client waits for the first and for the last token, None where nobody gives up."""
+    columns = (batch.first_token_timeout_ns, batch.timeout_ns)
+    if all(column is None for column in columns):
+        return repeat(None)
+    both = (repeat(NO_TIMEOUT_NS) if column is None else column.tolist() for column in columns)
+    return zip(*both, strict=False)
 
 
 def arriving(number: int, now_ns: int, sent: Sent, done: Event | None = None) -> Request:
     """The request that arrives now."""
-    prompt_tokens, _, limit, tenant, priority, content, first_timeout_ns, timeout_ns = sent
+    prompt_tokens, _, limit, tenant, priority, content, timeouts_ns = sent
     request = Request(number, now_ns, prompt_tokens, limit, tenant, priority, content, done)
-    if first_timeout_ns != NO_TIMEOUT_NS:
-        request.first_token_due_ns = now_ns + first_timeout_ns
-    if timeout_ns != NO_TIMEOUT_NS:
+    if timeouts_ns is not None:
+        first_token_timeout_ns, timeout_ns = timeouts_ns
+        request.first_token_due_ns = now_ns + first_token_timeout_ns
         request.due_ns = now_ns + timeout_ns
     return request
 

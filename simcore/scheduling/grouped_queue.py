@@ -41,7 +41,7 @@ class Group:
     @property
     def first(self) -> Request:
         """The waiting request that is next within the group."""
-        return self.heap.first
+        return self.heap.entries[0][3]
 
     @property
     def context_tokens(self) -> int:
@@ -127,7 +127,7 @@ class GroupedQueue:
         """The key, within its group, of the request that ``first`` has just named."""
         if self._chosen is None:
             raise AssertionError("first_key without first")
-        return self._chosen.heap.first_key
+        return self._chosen.heap.entries[0][0]
 
     def pop(self) -> Request:
         """Take out the request that ``first`` has just named."""
@@ -136,7 +136,7 @@ class GroupedQueue:
             raise AssertionError("pop without first")
         self.size -= 1
         request = group.heap.pop()
-        if not group.heap:
+        if not group.heap.entries:
             del self._waiting[group.name]
         self._chosen = None
         return request
@@ -147,7 +147,7 @@ class GroupedQueue:
         self.size -= 1
         request.ticket = UNSET
         group.heap.discard()
-        if not group.heap:
+        if not group.heap.entries:
             del self._waiting[group.name]
         self._chosen = None
 
@@ -157,4 +157,4 @@ class GroupedQueue:
 
     def heads(self) -> list[Request]:
         """The first request of each group that waits."""
-        return [group.heap.first for group in self._waiting.values()]
+        return [group.first for group in self._waiting.values()]

@@ -41,32 +41,20 @@ class RequestHeap:
     carries, because it left from elsewhere or has a better place, is dropped when it comes to the front.
     """
 
-    __slots__ = ("_entries", "_stale")
+    __slots__ = ("_stale", "entries")
 
     def __init__(self) -> None:
         self._stale = 0
-        self._entries: list[tuple[tuple[float, ...], int, int, Request]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._entries)
+        self.entries: list[tuple[tuple[float, ...], int, int, Request]] = []
+        """A heap of keys, numbers, tickets and requests; the first is never stale."""
 
     def push(self, key: tuple[float, ...], request: Request) -> None:
         """Enter a request that carries its ticket; equal keys keep the order of arrival."""
-        heappush(self._entries, (key, request.number, request.ticket, request))
-
-    @property
-    def first(self) -> Request:
-        """The request in front; there must be one."""
-        return self._entries[0][3]
-
-    @property
-    def first_key(self) -> tuple[float, ...]:
-        """Its key."""
-        return self._entries[0][0]
+        heappush(self.entries, (key, request.number, request.ticket, request))
 
     def pop(self) -> Request:
         """Take out the request in front, its ticket included."""
-        request = heappop(self._entries)[3]
+        request = heappop(self.entries)[3]
         request.ticket = UNSET
         if self._stale:
             self._settle()
@@ -75,16 +63,16 @@ class RequestHeap:
     def discard(self) -> None:
         """Take note that one of the tickets entered here is not carried any more."""
         self._stale += 1
-        if 2 * self._stale > len(self._entries):
-            self._entries = [entry for entry in self._entries if entry[2] == entry[3].ticket]
-            heapify(self._entries)
+        if 2 * self._stale > len(self.entries):
+            self.entries[:] = [entry for entry in self.entries if entry[2] == entry[3].ticket]
+            heapify(self.entries)
             self._stale = 0
         else:
             self._settle()
 
     def _settle(self) -> None:
         """Bring a request that still waits to the front."""
-        entries = self._entries
+        entries = self.entries
         while entries and entries[0][2] != entries[0][3].ticket:
             heappop(entries)
             self._stale -= 1
@@ -93,13 +81,12 @@ class RequestHeap:
 class KeyedQueue:
     """Sorts all requests by one key; one that has waited for as long as the ordering says is promoted."""
 
-    __slots__ = ("_heap", "_ordering", "_promotes_after_s", "_since", "_tickets", "size")
+    __slots__ = ("_heap", "_ordering", "_since", "_tickets", "size")
 
     def __init__(self, ordering: Ordering) -> None:
         self._ordering = ordering
         self._heap = RequestHeap()
-        self._since = RequestHeap()
-        self._promotes_after_s = ordering.promotes_after_s
+        self._since = None if ordering.promotes_after_s is None else Seniority(ordering.promotes_after_s)
         self._tickets = count()
         self.size = 0
 
@@ -107,30 +94,26 @@ class KeyedQueue:
         """Enter a new or a preempted request."""
         request.ticket = next(self._tickets)
         self._heap.push(self._ordering.key(request, now_s), request)
-        if self._promotes_after_s is not None:
-            self._since.push((now_s + self._promotes_after_s,), request)
+        if self._since is not None:
+            self._since.push((now_s,), request)
         self.size += 1
 
     def first(self, now_s: float) -> Request:
         """The request with the smallest key, once those that have waited for long are promoted."""
-        while self._since and self._since.first_key[0] <= now_s:
-            request = self._since.pop()
-            self._ordering.promoted(request)
-            request.ticket = next(self._tickets)
-            self._heap.push(self._ordering.key(request, now_s), request)
-            self._heap.discard()
-        return self._heap.first
+        if self._since is not None:
+            self._promote(self._since, now_s)
+        return self._heap.entries[0][3]
 
     @property
     def first_key(self) -> tuple[float, ...]:
         """The smallest key."""
-        return self._heap.first_key
+        return self._heap.entries[0][0]
 
     def pop(self) -> Request:
         """Take out the request with the smallest key."""
         self.size -= 1
         request = self._heap.pop()
-        if self._promotes_after_s is not None:
+        if self._since is not None:
             self._since.discard()
         return request
 
@@ -139,8 +122,31 @@ class KeyedQueue:
         self.size -= 1
         request.ticket = UNSET
         self._heap.discard()
-        self._since.discard()
+        if self._since is not None:
+            self._since.discard()
 
     def next_promotion_s(self) -> float | None:
         """When the request that has waited longest is promoted."""
-        return self._since.first_key[0] if self._since else None
+        return None if self._since is None else self._since.next_promotion_s()
+
+    def _promote(self, since: "Seniority", now_s: float) -> None:
+        while (due_s := since.next_promotion_s()) is not None and due_s <= now_s:
+            request = since.pop()
+            self._ordering.promoted(request)
+            request.ticket = next(self._tickets)
+            self._heap.push(self._ordering.key(request, now_s), request)
+            self._heap.discard()
+
+
+class Seniority(RequestHeap):
+    """Requests that are not promoted yet, by when they were entered; each is promoted ``after_s`` later."""
+
+    __slots__ = ("_after_s",)
+
+    def __init__(self, after_s: float) -> None:
+        super().__init__()
+        self._after_s = after_s
+
+    def next_promotion_s(self) -> float | None:
+        """When the first is, None if nobody is left."""
+        return self.entries[0][0][0] + self._after_s if self.entries else None

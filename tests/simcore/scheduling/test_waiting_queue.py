@@ -68,8 +68,8 @@ def test_a_queue_keeps_no_more_entries_than_twice_those_that_wait():
         queue.push(request, 0.0)
     for request in requests[10:]:
         queue.remove(request)
-    assert len(queue._heap._entries) <= 20
-    assert len(queue._since._entries) <= 20
+    assert len(queue._heap.entries) <= 20
+    assert len(queue._since.entries) <= 20
     assert queue.first(0.0) is requests[0]
 
 
