@@ -5,6 +5,7 @@ from simcore.models.families.deepseek import DeepseekV2Config, DeepseekV3Config
 from simcore.models.families.gemma import Gemma2Config, Gemma3Config
 from simcore.models.families.gpt_oss import GptOssConfig
 from simcore.models.families.llama import LlamaConfig, MistralConfig, MixtralConfig, Phi3Config
+from simcore.models.families.minimax import MiniMaxM2Config
 from simcore.models.families.opt import OPTConfig
 from simcore.models.families.qwen import Qwen2Config, Qwen3Config, Qwen3MoeConfig
 
@@ -24,4 +25,5 @@ FAMILIES: tuple[type[DecoderConfig], ...] = (
     GptOssConfig,
     DeepseekV2Config,
     DeepseekV3Config,
+    MiniMaxM2Config,
 )

@@ -19,7 +19,8 @@ from simcore.models import (
 # name: (parameters, KV bytes per token in bf16).
 # Parameters: the count of the safetensors files on the Hugging Face hub, where the hub states one. Not so: gemma-3-27b
 # (as llama.cpp counts the language model), gpt-oss (as GGUF metadata count them), deepseek-v3 (the hub's 684531386000
-# less scales and multi-token prediction), OPT (worked out by hand from arXiv:2205.01068, table 1).
+# less scales and multi-token prediction), minimax-m2.5
+# (worked out from its configuration; 228.7 billion published), OPT (worked out by hand from arXiv:2205.01068, table 1).
 # KV bytes: layers x KV heads x (key + value width) x 2, worked out by hand; opt-13b is the 800 KB of the
 # PagedAttention paper (arXiv:2309.06180, section 3), llama-3.1-405b, qwen2.5-72b and deepseek-v3 stand in
 # "Insights into DeepSeek-V3" (arXiv:2505.09343, table 1).
@@ -35,6 +36,7 @@ EXACT = {
     "llama-3.1-405b": (405_853_388_800, 516_096),
     "llama-3.1-70b": (70_553_706_496, 327_680),
     "llama-3.1-8b": (8_030_261_248, 131_072),
+    "minimax-m2.5": (228_689_336_320, 62 * 8 * 256 * 2),
     "mistral-7b": (7_241_732_096, 32 * 8 * 256 * 2),
     "mixtral-8x7b": (46_702_792_704, 32 * 8 * 256 * 2),
     "opt-13b": (
@@ -53,6 +55,7 @@ EXACT = {
     "qwen3-32b": (32_762_123_264, 64 * 8 * 256 * 2),
     "qwen3-8b": (8_190_735_360, 36 * 8 * 256 * 2),
     "smollm2-135m": (134_515_008, 30 * 3 * 128 * 2),
+    "yi-34b": (34_388_917_248, 60 * 8 * 256 * 2),
 }
 
 

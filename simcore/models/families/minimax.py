@@ -1,0 +1,45 @@
+"""MiniMax-M2 (and 2.5)."""
+
+from typing import ClassVar, Literal
+
+from pydantic import PositiveInt, field_validator
+
+from simcore.models.families.base import GroupedQueryConfig, Layer, RoutedConfig
+from simcore.models.spec import MixtureOfExperts
+
+
+class MiniMaxM2Config(RoutedConfig, GroupedQueryConfig):
+    """MiniMax-M2: full grouped-query attention and experts in every layer, a balancing bias per expert.
+
+    Norms on queries and keys span all heads of a layer (``qk_norm_type`` per_layer), so that their weights are a
+    few more than a norm per head has; a ``ModelSpec`` counts them as one per head width. The multi-token-prediction
+    modules are left out, as serving works without them.
+    """
+
+    model_types: ClassVar[tuple[str, ...]] = ("minimax_m2",)
+    architectures: ClassVar[tuple[str, ...]] = ("MiniMaxM2ForCausalLM",)
+
+    head_dim: PositiveInt
+    intermediate_size: PositiveInt
+    num_local_experts: PositiveInt
+    attn_type_list: list[int] | None = None
+    use_qk_norm: Literal[True] = True
+    use_routing_bias: Literal[True] = True
+
+    def layer(self, index: int) -> Layer:
+        """Attention and experts, the same in all layers."""
+        experts = MixtureOfExperts(
+            self.num_local_experts, self.num_experts_per_tok, self.intermediate_size, router_bias=True
+        )
+        return self.attention(index), experts
+
+    def attention_traits(self) -> dict[str, bool]:
+        """Norms on queries and keys."""
+        return {"query_key_norm": True}
+
+    @field_validator("attn_type_list")
+    @classmethod
+    def _softmax_attention_alone(cls, types: list[int] | None) -> list[int] | None:
+        if types is not None and set(types) != {1}:
+            raise ValueError("1 (softmax attention) for every layer; linear attention is not known")
+        return types
