@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench fidelity clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -30,6 +30,9 @@ lint: $(DEV)
 
 test: lint
 	$(BIN)/pytest -n auto
+
+fidelity: $(DEV)
+	$(BIN)/python docs/fidelity_report.py
 
 bench: $(BASE)
 	$(BIN)/python -m benchmarks

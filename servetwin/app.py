@@ -8,6 +8,7 @@ import typer
 from servetwin.compare_command import compare
 from servetwin.doctor_command import doctor
 from servetwin.fact_commands import hardware, models
+from servetwin.fidelity_command import fidelity
 from servetwin.memory_command import memory
 from servetwin.parity_command import parity
 from servetwin.policies_command import policies
@@ -29,6 +30,7 @@ app.command()(models)
 app.command()(hardware)
 app.command()(policies)
 app.command()(parity)
+app.command()(fidelity)
 app.command()(doctor)
 app.add_typer(trace_app, name="trace")
 

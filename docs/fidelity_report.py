@@ -1,0 +1,105 @@
+"""Write ``docs/fidelity.md`` and its figures: ``make fidelity``, about two minutes on two cores.
+
+The measured data are no part of this repository; they are looked for where the environment variable
+``SERVETWIN_DATA`` points, else in ``shared/data`` beside the checkout.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import fill
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from dashboard.fidelity_figures import draw_bias, draw_replay, draw_scatter  # noqa: E402
+from dashboard.fidelity_wording import shown  # noqa: E402
+from simcore.errors import ServetwinError  # noqa: E402
+from simcore.fidelity.evaluation import Fidelity, evaluate  # noqa: E402
+from simcore.fidelity.replay import Replayed  # noqa: E402
+from simcore.fidelity.request_runs import REQUESTS  # noqa: E402
+from simcore.fidelity.tables import FITTED, Table, tables  # noqa: E402
+
+DATA = Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data"))
+DOCUMENT = ROOT / "docs" / "fidelity.md"
+FIGURES = ROOT / "docs" / "figures"
+WIDTH = 120
+
+INTRODUCTION = (
+    "Made by `make fidelity` (`docs/fidelity_report.py`), which runs what `servetwin fidelity` runs: measured runs of "
+    "real engines are repeated as scenarios, and what the simulator says is compared with what was measured. An error "
+    "is (simulated - measured) / measured; median, mean and P90 are of its absolute value, and the bias is its median "
+    "with its sign, below zero where the simulator is too fast. `in band` is the share of measured values inside the "
+    "run's 80% uncertainty band, where it states one.",
+    "Engine runs with a known harness are repeated as that harness ran them: a closed loop at the row's concurrency, "
+    "lengths uniform in 0.8 to 1 of those stated, ten requests per client that start together on an idle server, so "
+    "that mean TTFT contains the opening burst. The warm-up requests before them are answered in full and leave "
+    "nothing behind in a simulated server without prefix caching, so they are not simulated. Slots, token budget, KV precision "
+    "and memory share are those of the harness's own scripts where these are known (`simcore/fidelity/harness.yaml`). "
+    "Rows of an unknown harness are run at the stated lengths with the engine preset's defaults, and shown apart.",
+    f"Constants fitted on these rows: {FITTED[0].lower()}{FITTED[1:]}",
+)
+
+
+def main() -> int:
+    """Write the document and its figures; returns the exit code."""
+    try:
+        fidelity = evaluate(
+            (DATA / "measured" / "engine_runs.csv",),
+            tuple(sorted(path.parent for path in (DATA / "measured" / "vllm-per-request").glob(f"*/{REQUESTS}"))),
+            DATA,
+        )
+    except ServetwinError as error:
+        print(f"docs/fidelity_report.py: {error}", file=sys.stderr)
+        return 2
+    DOCUMENT.write_text("\n".join(_lines(fidelity)) + "\n", encoding="utf-8")
+    return 0
+
+
+def _lines(fidelity: Fidelity) -> Iterator[str]:
+    yield "# Fidelity"
+    for paragraph in INTRODUCTION:
+        yield ""
+        yield fill(paragraph, WIDTH)
+    for title, path in _figures(fidelity):
+        yield ""
+        yield f"![{title}]({path.relative_to(DOCUMENT.parent).as_posix()})"
+    for table in tables(fidelity):
+        yield ""
+        yield from _markdown(table)
+
+
+def _figures(fidelity: Fidelity) -> Iterator[tuple[str, Path]]:
+    """Draw all figures; yields the title and the file of each."""
+    known = [
+        outcome
+        for outcome in (fidelity.engine_runs.outcomes if fidelity.engine_runs else ())
+        if outcome.case.labels["harness"] == "known"
+    ]
+    if known:
+        draw_scatter(known, FIGURES / "fidelity-engine-runs.svg")
+        yield "Engine runs of a known harness, simulated over measured", FIGURES / "fidelity-engine-runs.svg"
+        draw_bias(known, FIGURES / "fidelity-bias.svg")
+        yield "Median error by concurrency", FIGURES / "fidelity-bias.svg"
+    for run in fidelity.replayed:
+        if isinstance(run, Replayed):
+            path = FIGURES / f"fidelity-{run.labels['run'].lower()}.svg"
+            draw_replay(run, path)
+            yield f"{run.labels['run']}, measured and simulated", path
+
+
+def _markdown(table: Table) -> Iterator[str]:
+    yield f"## {table.title}"
+    yield ""
+    if table.note:
+        yield fill(table.note, WIDTH)
+        yield ""
+    yield f"| {' | '.join(table.columns)} |"
+    yield f"|{'---|' + '---:|' * (len(table.columns) - 1)}"
+    for row in table.rows:
+        yield f"| {' | '.join(shown(cell) for cell in row)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

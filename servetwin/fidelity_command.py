@@ -1,0 +1,71 @@
+"""``servetwin fidelity``: hold the simulator against measured engines."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dashboard.fidelity_wording import shown
+from servetwin.console import console, plain_table
+from simcore.errors import InputError, Phrase
+from simcore.fidelity.document import document
+from simcore.fidelity.evaluation import evaluate
+from simcore.fidelity.tables import FITTED, tables
+
+
+def fidelity(
+    runs: Annotated[
+        list[Path] | None, typer.Option(metavar="CSV", help="A file of measured engine runs; repeatable.")
+    ] = None,
+    per_request: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A folder of one run with every request; repeatable."),
+    ] = None,
+    references: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A folder with the other references (profiles/, measured/).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every case as JSON.")] = False,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
+) -> None:
+    """Repeat measured runs of real engines and tell how far the simulator is off.
+
+    A row that cannot be simulated is counted with the reason. Files are read in full before anything runs.
+    """
+    if not (runs or per_request or references):
+        raise InputError("servetwin fidelity", Phrase("given no files"), "--runs, --per-request or --references")
+    with _progress_bar(shown=not as_json) as progress:
+        found = evaluate(runs or (), per_request or (), references, jobs, progress)
+    if as_json:
+        sys.stdout.write(json.dumps(document(found), indent=1, allow_nan=False) + "\n")
+        return
+    terminal = console()
+    for table in tables(found):
+        terminal.print(f"[bold]{escape(table.title)}[/]", soft_wrap=True)
+        printed = plain_table(*table.columns)
+        for row in table.rows:
+            printed.add_row(*(escape(shown(cell)) for cell in row))
+        terminal.print(printed)
+        if table.note:
+            terminal.print(escape(table.note), soft_wrap=True)
+            terminal.print()
+    terminal.print(f"Constants fitted on these rows: {FITTED}", soft_wrap=True)
+
+
+@contextmanager
+def _progress_bar(shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Finished cases on standard error, if that is a terminal."""
+    terminal = Console(stderr=True)
+    if not (shown and terminal.is_terminal):
+        yield None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("runs"), TimeElapsedColumn())
+    with Progress(*columns, console=terminal, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

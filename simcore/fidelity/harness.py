@@ -1,0 +1,185 @@
+"""From a measured engine run to the scenario that repeats it, as its harness ran it."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import ceil
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from simcore.fidelity.case import Case, Refusal
+from simcore.fidelity.engine_runs import EngineRun
+from simcore.fidelity.known_names import known_names
+from simcore.models import MixtureOfExperts, load_model
+
+SHORTEST_SHARE = 0.8
+"""The harness draws lengths uniformly from this share of the stated length up to all of it."""
+REQUESTS_PER_CLIENT = 10
+"""Measured requests per unit of concurrency. Twice the concurrency warms the server up before and is answered in full
+before measurement begins; an idle simulated server keeps nothing of that, so the scenario leaves it out."""
+
+_PRECISIONS = {"": "bf16", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp8_block": "fp8", "nvfp4": "nvfp4"}
+_CHECKPOINT_PRECISION = {"gpt-oss-120b": "mxfp4", "gpt-oss-20b": "mxfp4"}
+"""Models that are served in the precision they were published in, whatever a row calls it."""
+_SIMULATED_PRECISIONS = ("bf16", "fp16", "fp8", "mxfp4")
+_TRT_ALIGNMENT_TOKENS = 64
+
+
+class Setup(BaseModel):
+    """One entry of ``harness.yaml``: how an engine was started for some models on some accelerators."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    engine: str
+    models: list[str] | None = None
+    accelerators: list[str] | None = None
+    max_running_requests: int | Literal["concurrency"] | None = None
+    max_batched_tokens: int | None = None
+    room_for_prompt: bool = False
+    kv_cache: Literal["bf16", "fp8"] = "bf16"
+    gpu_memory_utilization: float | None = None
+    source: str
+
+    def fits(self, engine: str, model: str, accelerator: str) -> bool:
+        """Whether a run meets the conditions."""
+        return (
+            engine == self.engine
+            and (self.models is None or model in self.models)
+            and (self.accelerators is None or accelerator in self.accelerators)
+        )
+
+
+@cache
+def setups() -> tuple[Setup, ...]:
+    """The entries of ``harness.yaml``, in order."""
+    text = (files("simcore.fidelity") / "harness.yaml").read_text(encoding="utf-8")
+    return tuple(Setup.model_validate(entry) for entry in yaml.safe_load(text))
+
+
+def case_of(run: EngineRun) -> Case | Refusal:
+    """The scenario of a row, or the reason why it has none."""
+    named = _named(run)
+    labels = labels_of(run, named)
+    if isinstance(named, str):
+        return Refusal(run.name, labels, named)
+    concurrency = _concurrency(run)
+    if isinstance(concurrency, str):
+        return Refusal(run.name, labels, concurrency)
+    measured = {"ttft_s.mean": run.ttft_s, "tpot_s.mean": run.tpot_s}
+    return Case(run.name, labels, _document(run, named, concurrency), measured)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    engine: str
+    model: str
+    accelerator: str
+    precision: str
+
+
+def _named(run: EngineRun) -> _Named | str:
+    """Engine, model, accelerator and precision as they are called here, or what is missing."""
+    names = known_names()
+    if run.mode != "agg":
+        return "disaggregated prefill and decode"
+    if run.model not in names.models:
+        return f"unknown model {run.model}"
+    if run.engine not in names.engines:
+        return f"unknown engine {run.engine}"
+    if run.system not in names.accelerators:
+        return f"unknown accelerator {run.system}"
+    for size, words in (
+        (run.expert_parallel, "expert parallelism"),
+        (run.attention_data_parallel, "attention data parallelism"),
+        (run.pipeline_parallel, "pipeline parallelism"),
+    ):
+        if size > 1:
+            return words
+    model = names.models[run.model]
+    precision = _precision(run, model)
+    if precision not in _SIMULATED_PRECISIONS:
+        return f"precision {precision}"
+    return _Named(names.engines[run.engine], model, names.accelerators[run.system], precision)
+
+
+def _precision(run: EngineRun, model: str) -> str:
+    """The weights' precision; where experts and the rest differ in kind, that of the experts."""
+    if model in _CHECKPOINT_PRECISION:
+        return _CHECKPOINT_PRECISION[model]
+    stated = run.expert_precision if is_mixture(model) else run.gemm_precision
+    return _PRECISIONS.get(stated, stated)
+
+
+def is_mixture(model: str) -> bool:
+    """Whether a known model has routed experts."""
+    return any(isinstance(group.feed_forward, MixtureOfExperts) for group in load_model(model).layer_groups)
+
+
+def _concurrency(run: EngineRun) -> int | str:
+    if run.concurrency is None:
+        return run.batch_size or "no concurrency stated"
+    if run.batch_size is not None and run.batch_size != run.concurrency:
+        return "a concurrency that several workers share"
+    return run.concurrency
+
+
+def labels_of(run: EngineRun, named: _Named | str) -> dict[str, str]:
+    """What a row was, for grouping; accelerator and engine as they are called here where they are known."""
+    names = known_names()
+    model = names.models.get(run.model, run.model)
+    return {
+        "harness": "known" if run.known_harness else "unknown",
+        "engine": names.engines.get(run.engine, run.engine),
+        "version": run.version or "unstated",
+        "accelerator": names.accelerators.get(run.system, run.system),
+        "model": model,
+        "kind": "unknown" if isinstance(named, str) else ("MoE" if is_mixture(model) else "dense"),
+        "precision": named if isinstance(named, str) else named.precision,
+        "tensor_parallel": str(run.tensor_parallel),
+        "lengths": f"{run.prompt_tokens}/{run.output_tokens}",
+        "concurrency": str(run.concurrency or run.batch_size),
+    }
+
+
+def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]:
+    memory: dict[str, Any] = {"prefix_caching": False}
+    document: dict[str, Any] = {
+        "model": named.model,
+        "engine": named.engine,
+        "cluster": {"accelerator": named.accelerator, "tensor_parallel": run.tensor_parallel},
+        "memory": memory,
+        "precision": {"weights": named.precision},
+        "workload": {
+            "requests": REQUESTS_PER_CLIENT * concurrency,
+            "arrivals": {"name": "closed-loop", "concurrency": concurrency},
+            "prompt_tokens": _length(run.prompt_tokens, run.known_harness),
+            "output_tokens": _length(run.output_tokens, run.known_harness),
+        },
+    }
+    if not run.known_harness:
+        return document
+    setup = next(setup for setup in setups() if setup.fits(named.engine, named.model, named.accelerator))
+    batching: dict[str, Any] = {}
+    if setup.max_running_requests is not None:
+        slots = setup.max_running_requests
+        batching["max_running_requests"] = concurrency if slots == "concurrency" else slots
+    if setup.max_batched_tokens is not None:
+        batching["max_batched_tokens"] = setup.max_batched_tokens
+        if setup.room_for_prompt:
+            blocks = ceil((concurrency + run.prompt_tokens + _TRT_ALIGNMENT_TOKENS) / _TRT_ALIGNMENT_TOKENS)
+            batching["max_batched_tokens"] = max(setup.max_batched_tokens, blocks * _TRT_ALIGNMENT_TOKENS)
+    if batching:
+        document["scheduler"] = {"batching": batching}
+    if setup.gpu_memory_utilization is not None:
+        memory["gpu_memory_utilization"] = setup.gpu_memory_utilization
+    document["precision"]["kv_cache"] = setup.kv_cache
+    return document
+
+
+def _length(tokens: int, varied: bool) -> dict[str, Any]:
+    """Lengths as the harness draws them, or the stated one where the harness is not known."""
+    if not varied:
+        return {"name": "fixed", "tokens": tokens}
+    return {"name": "uniform", "low": max(1, int(SHORTEST_SHARE * tokens)), "high": tokens}

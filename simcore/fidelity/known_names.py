@@ -1,0 +1,23 @@
+"""What measured files call things, and what they are called here."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """The names here by the names there: engine presets, accelerators and models."""
+
+    engines: dict[str, str]
+    accelerators: dict[str, str]
+    models: dict[str, str]
+
+
+@cache
+def known_names() -> KnownNames:
+    """The table in ``known_names.yaml``."""
+    text = (files("simcore.fidelity") / "known_names.yaml").read_text(encoding="utf-8")
+    return KnownNames(**yaml.safe_load(text))
