@@ -13,8 +13,8 @@ from textwrap import fill
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from dashboard.fidelity_figures import draw_bias, draw_replay, draw_scatter  # noqa: E402
 from dashboard.fidelity_wording import shown  # noqa: E402
+from docs.fidelity_figures import draw_bias, draw_replay, draw_scatter  # noqa: E402
 from simcore.errors import ServetwinError  # noqa: E402
 from simcore.fidelity.evaluation import Fidelity, evaluate  # noqa: E402
 from simcore.fidelity.replay import Replayed  # noqa: E402
@@ -35,9 +35,10 @@ INTRODUCTION = (
     "Engine runs with a known harness are repeated as that harness ran them: a closed loop at the row's concurrency, "
     "lengths uniform in 0.8 to 1 of those stated, ten requests per client that start together on an idle server, so "
     "that mean TTFT contains the opening burst. The warm-up requests before them are answered in full and leave "
-    "nothing behind in a simulated server without prefix caching, so they are not simulated. Slots, token budget, KV precision "
-    "and memory share are those of the harness's own scripts where these are known (`simcore/fidelity/harness.yaml`). "
-    "Rows of an unknown harness are run at the stated lengths with the engine preset's defaults, and shown apart.",
+    "nothing behind in a simulated server without prefix caching, so they are not simulated. Slots, token budget, KV "
+    "precision and memory share are those of the harness's own scripts where these are known "
+    "(`simcore/fidelity/harness.yaml`). Rows of an unknown harness are run at the stated lengths with the engine "
+    "preset's defaults, and shown apart.",
     f"Constants fitted on these rows: {FITTED[0].lower()}{FITTED[1:]}",
 )
 

@@ -34,9 +34,9 @@ def fidelity(
     as_json: Annotated[bool, typer.Option("--json", help="Print every case as JSON.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
 ) -> None:
-    """Repeat measured runs of real engines and tell how far the simulator is off.
+    """Hold the simulator against measured engines.
 
-    A row that cannot be simulated is counted with the reason. Files are read in full before anything runs.
+    Repeats their runs and tells how far it is off. A row that cannot be simulated is counted with the reason.
     """
     if not (runs or per_request or references):
         raise InputError("servetwin fidelity", Phrase("given no files"), "--runs, --per-request or --references")

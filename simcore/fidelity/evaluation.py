@@ -13,6 +13,8 @@ from simcore.fidelity.references import REFERENCES, Reference
 from simcore.fidelity.replay import Replayed, replay
 from simcore.fidelity.request_runs import read_request_run
 
+REPEATED = "the figures of a row before, again"
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
@@ -44,7 +46,7 @@ def evaluate(
     """
     if jobs is not None and jobs < 1:
         raise InputError("--jobs", jobs, "a whole number of at least 1")
-    read = [case_of(run) for path in runs for run in read_engine_runs(path)]
+    read = _each_once([case_of(run) for path in runs for run in read_engine_runs(path)])
     folders = [read_request_run(path) for path in per_request]
     if references is not None and not references.is_dir():
         raise FileError(references, "no such folder")
@@ -58,6 +60,20 @@ def evaluate(
         tuple(replay(run) for run in folders),
         tuple((reference, _evaluated(items, done)) for reference, items in sources),
     )
+
+
+def _each_once(items: Iterable[Case | Refusal]) -> list[Case | Refusal]:
+    """The items with every case refused that repeats the scenario and the very figures of one before it."""
+    seen: set[str] = set()
+    kept: list[Case | Refusal] = []
+    for item in items:
+        if isinstance(item, Case):
+            identity = repr((item.document, item.measured))
+            if identity in seen:
+                item = Refusal(item.name, item.labels, REPEATED)
+            seen.add(identity)
+        kept.append(item)
+    return kept
 
 
 def _cases(items: Iterable[Case | Refusal]) -> Iterable[Case]:

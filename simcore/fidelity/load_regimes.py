@@ -32,8 +32,8 @@ def regimes_of(run: RequestRun) -> NDArray[np.intp]:
 
 def _mean_over_wait(run: RequestRun, series: MeasuredSeries, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean over the seconds in which a request waited, of values that stand for the second before their time."""
-    first = np.searchsorted(series.time_s, run.arrival_s).clip(max=len(values) - 1)
-    last = np.searchsorted(series.time_s, run.scheduled_s).clip(max=len(values) - 1)
+    first = np.searchsorted(series.time_s, run.arrival_s, side="right").clip(max=len(values) - 1)
+    last = np.searchsorted(series.time_s, run.scheduled_s).clip(first, len(values) - 1)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     mean: NDArray[np.float64] = (sums[last + 1] - sums[first]) / (last + 1 - first)
     return mean

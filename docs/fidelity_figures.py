@@ -1,6 +1,6 @@
 """Figures of a fidelity report, as SVG files that are the same to the byte whenever they are drawn from the same data.
 
-Drawn by matplotlib, which only those need who write the report.
+Drawn by matplotlib, which only those need who write the report, so that it is no part of the packages.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ from simcore.fidelity.deviation import deviation, grouped
 from simcore.fidelity.replay import LATENCIES, Replayed
 from simcore.fidelity.tables import TPOT, TTFT
 
+_ERROR_TICKS = (-100, -50, 0, 50, 100, 200, 500)
 _TITLES = {TTFT: "mean TTFT", TPOT: "mean TPOT"}
 _LATENCY_TITLES = {"ttft_s": "TTFT, s", "tpot_s": "TPOT, s", "e2e_s": "E2E, s"}
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -47,6 +48,8 @@ def draw_bias(outcomes: Sequence[Outcome], path: Path) -> None:
             axes.axhline(0, color="grey", linewidth=0.8)
             axes.set_xscale("log", base=2)
             axes.set_yscale("symlog", linthresh=100)
+            axes.set_yticks(_ERROR_TICKS, [f"{tick:+d}" for tick in _ERROR_TICKS])
+            axes.minorticks_off()
             axes.set(xlabel="concurrency", ylabel="median error, %", title=_TITLES[key])
         figure.axes[0].legend(frameon=False)
         _save(figure, path)

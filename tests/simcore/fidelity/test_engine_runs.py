@@ -1,0 +1,99 @@
+import pytest
+
+from simcore.errors import FileError
+from simcore.fidelity.case import Case, Refusal
+from simcore.fidelity.engine_runs import read_engine_runs
+from simcore.fidelity.harness import case_of
+from simcore.simulation import Simulation
+from tests.simcore.fidelity.engine_run_rows import write_rows
+
+
+def case(tmp_path, **change):
+    (run,) = read_engine_runs(write_rows(tmp_path / "runs.csv", change))
+    return case_of(run)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("isl", "many"),
+        ("isl", "0"),
+        ("silicon_ttft_ms", ""),
+        ("silicon_tpot_ms", "-1"),
+        ("silicon_tpot_ms", "nan"),
+        ("tp_size", "2.5"),
+        ("model_path", ""),
+    ],
+)
+def test_a_broken_row_names_file_line_and_column(tmp_path, column, value):
+    path = write_rows(tmp_path / "runs.csv", {}, {column: value})
+    with pytest.raises(FileError, match=rf"runs\.csv, line 3: {column} is"):
+        read_engine_runs(path)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(FileError, match="no column 'id'"):
+        read_engine_runs(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"mode": "disagg", "batch_size": ""}, "disaggregated prefill and decode"),
+        ({"model_path": "some/Model"}, "unknown model some/Model"),
+        ({"backend": "other"}, "unknown engine other"),
+        ({"system": "x9"}, "unknown accelerator x9"),
+        ({"moe_ep_size": "8"}, "expert parallelism"),
+        ({"attention_dp_size": "4"}, "attention data parallelism"),
+        ({"pp_size": "2"}, "pipeline parallelism"),
+        ({"gemm_quant_mode": "nvfp4"}, "precision nvfp4"),
+        ({"batch_size": "2"}, "a concurrency that several workers share"),
+        ({"batch_size": "", "silicon_data_source": "gap"}, "no concurrency stated"),
+    ],
+)
+def test_a_row_that_cannot_be_simulated_says_why(tmp_path, change, reason):
+    found = case(tmp_path, **change)
+    assert isinstance(found, Refusal)
+    assert found.reason == reason
+
+
+def test_a_row_of_the_known_harness_is_run_as_it_was(tmp_path):
+    found = case(tmp_path)
+    assert isinstance(found, Case)
+    scenario = Simulation.prepare(found.document, tmp_path).scenario
+    assert scenario.scheduler.batching["max_running_requests"] == 4
+    assert scenario.scheduler.batching["max_batched_tokens"] == 8192
+    assert scenario.precision.weights == scenario.precision.kv_cache == "fp8"
+    assert not scenario.memory.prefix_caching
+    workload = found.document["workload"]
+    assert workload["requests"] == 40
+    assert workload["arrivals"] == {"name": "closed-loop", "concurrency": 4}
+    assert workload["prompt_tokens"] == {"name": "uniform", "low": 819, "high": 1024}
+    assert found.measured == {"ttft_s.mean": 0.1, "tpot_s.mean": 0.02}
+
+
+def test_a_row_of_an_unknown_harness_is_read_plainly(tmp_path):
+    found = case(tmp_path, silicon_data_source="source_file=gap.csv", gemm_quant_mode="")
+    assert isinstance(found, Case)
+    assert found.labels["harness"] == "unknown"
+    assert found.document["workload"]["prompt_tokens"] == {"name": "fixed", "tokens": 1024}
+    assert found.document["precision"]["weights"] == "bf16"
+    assert "scheduler" not in found.document
+
+
+def test_room_is_made_for_a_prompt_that_is_never_cut(tmp_path):
+    change = {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-V3", "isl": "8192", "moe_quant_mode": "fp8"}
+    found = case(tmp_path, **change)
+    assert isinstance(found, Case)
+    budget = found.document["scheduler"]["batching"]["max_batched_tokens"]
+    assert budget >= 8192 + 4
+    assert budget % 64 == 0
+
+
+def test_no_row_of_the_measured_file_is_dropped(shared_data):
+    runs = read_engine_runs(shared_data / "measured" / "engine_runs.csv")
+    found = [case_of(run) for run in runs]
+    assert len(found) == 2661
+    assert sum(isinstance(item, Case) for item in found) > 800
