@@ -1,0 +1,1 @@
+"""Fits of kernel latency, each a table that ``simcore.cost.calibrated`` reads."""

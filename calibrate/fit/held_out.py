@@ -1,0 +1,69 @@
+"""How well fits predict what they have not seen: every fifth grid point is left out, fitted around, and priced."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrate.fit.collective import CollectiveFit
+from calibrate.fit.context import ContextFit
+from calibrate.fit.fitted import Fitted, KindFit
+from calibrate.fit.gemm import GemmFit
+from calibrate.fit.generation import GenerationFit
+from calibrate.fit.moe import MoeFit
+from calibrate.samples import SHAPE_COLUMNS, SampleTable
+from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
+
+FITS: dict[str, KindFit] = {
+    "gemm": GemmFit(),
+    "context_attention": ContextFit(),
+    "generation_attention": GenerationFit(),
+    "mla_context": ContextFit(),
+    "mla_generation": GenerationFit(),
+    "moe": MoeFit(),
+    "collective": CollectiveFit(),
+}
+"""The fit of each kernel kind that a profile may hold."""
+EVERY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFit:
+    """A fit of all samples of a kind, with errors measured on fits of four fifths, by group and for "all"."""
+
+    samples: SampleTable
+    fitted: Fitted
+    errors: dict[str, ErrorQuantiles]
+
+
+def fit_and_check(samples: SampleTable) -> CheckedFit:
+    """Fit the samples of a kind and measure its held-out errors."""
+    kind_fit = FITS[samples.kind]
+    held = held_out(samples)
+    seen, unseen = samples.select(~held), samples.select(held)
+    prices = kind_fit.predict(kind_fit.fit(seen), unseen)
+    logs = np.log(prices / unseen.latency_s)
+    errors = {"all": quantiles(logs)}
+    if kind_fit.groups is not None:
+        groups = unseen.columns[kind_fit.groups]
+        errors |= {str(group): quantiles(logs[groups == group]) for group in np.unique(groups)}
+    return CheckedFit(samples, kind_fit.fit(samples), errors)
+
+
+def held_out(samples: SampleTable) -> NDArray[np.bool_]:
+    """Every fifth grid point along every axis, on diagonals of the grid; repeats of a point go together."""
+    columns = [samples.columns[name] for name in SHAPE_COLUMNS[samples.kind]]
+    steps = sum(np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns)
+    return np.asarray(steps % EVERY == EVERY // 2)
+
+
+def quantiles(logs: NDArray[np.float64]) -> ErrorQuantiles:
+    """Quantiles of errors that are logarithms of price over measurement; every point must have a price."""
+    relative = np.abs(np.expm1(logs))
+    return ErrorQuantiles(
+        len(logs),
+        float(np.median(relative)),
+        float(np.quantile(relative, 0.9)),
+        float(np.mean(logs)),
+        tuple(float(value) for value in np.quantile(logs, LEVELS)),
+    )

@@ -1,0 +1,1 @@
+"""Readers of published kernel measurements; each gives ``SampleTable`` objects."""

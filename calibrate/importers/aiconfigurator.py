@@ -1,0 +1,189 @@
+"""Kernel tables of aiconfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0), in its repository or its wheel.
+
+A system's folder holds ``<family>/<engine>/<version>/<table>.parquet``. Only the kernel tables named in ``TABLES`` are
+ever opened. Latencies are in milliseconds; sizes of messages count elements.
+"""
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from calibrate.samples import SampleTable, require_folder
+from simcore.cost.calibrated.profile import MLA_HEAD_DIM
+from simcore.errors import FileError, InputError, UnknownNameError
+
+ACCELERATORS = {
+    "a100_sxm": "a100-sxm-80gb",
+    "h100_sxm": "h100-sxm",
+    "h200_sxm": "h200-sxm",
+    "b200_sxm": "b200",
+    "l40s": "l40s",
+    "rtx_pro_6000_server": "rtx-pro-6000-blackwell",
+}
+"""aiconfigurator's systems that servetwin has a datasheet of."""
+_DTYPES = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "half": "fp16",
+    "fp8_block": "fp8-block",
+    "int4_wo": "int4",
+    "w4a16_mxfp4": "mxfp4",
+    "w4a8_mxfp4_mxfp8": "mxfp4-mxfp8",
+}
+_ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "int8": 1, "fp8": 1, "fp32": 4}
+_OPERATIONS = {"alltoall": "all_to_all"}
+_IMPLEMENTATIONS = {"NCCL": "nccl", "vLLM_custom_graph": "custom_graph", "vLLM_custom_eager": "custom_eager"}
+Columns = dict[str, NDArray]
+
+
+def find_root(root: Path | None) -> Path:
+    """The folder of systems: the one given, or that of an installed ``aiconfigurator-core``.
+
+    Raises ``InputError`` where neither is there.
+    """
+    if root is not None:
+        data = root / "systems" / "data"
+        return data if data.is_dir() else require_folder(root, "a folder per system, such as h200_sxm")
+    spec = find_spec("aiconfigurator_core")
+    if spec is None or spec.origin is None:
+        raise InputError("--root", None, "a folder of aiconfigurator tables, or an installed aiconfigurator-core")
+    return Path(spec.origin).parent / "systems" / "data"
+
+
+def table_files(root: Path, system: str) -> list[Path]:
+    """The kernel tables of a system that can be imported."""
+    systems = [folder.name for folder in root.iterdir() if folder.is_dir()]
+    if system not in systems:
+        raise UnknownNameError("--system", system, systems)
+    return sorted(file for file in (root / system).glob("*/*/*/*.parquet") if file.stem in TABLES)
+
+
+def read_table(file: Path) -> SampleTable:
+    """The samples of one kernel table. Raises ``FileError``, naming file and row."""
+    system, engine, version = file.parts[-5], file.parts[-3], file.parts[-2]
+    if file.stem not in TABLES:
+        raise FileError(file, f"not a kernel table; expected one of {', '.join(sorted(TABLES))}")
+    if system not in ACCELERATORS:
+        raise UnknownNameError("--system", system, ACCELERATORS)
+    kind, read = TABLES[file.stem]
+    try:
+        table = pq.read_table(file)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise FileError(file, f"cannot be read ({error})") from error
+    raw = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+    try:
+        columns = read(raw)
+        latency_s = raw["latency"].astype(np.float64) * 1e-3
+    except KeyError as error:
+        raise FileError(file, f"no column {error.args[0]}; there are {', '.join(table.column_names)}") from None
+    lines = np.arange(1, table.num_rows + 1)
+    samples = SampleTable(kind, ACCELERATORS[system], engine, version, columns, latency_s, str(file), lines)
+    return _fastest(samples.checked(), raw)
+
+
+def read_system(root: Path, system: str, engine: str | None = None, version: str | None = None) -> Iterator[SampleTable]:
+    """The samples of all kernel tables of a system, or of those that one engine (version) ran."""
+    for file in table_files(root, system):
+        if engine in (None, file.parts[-3]) and version in (None, file.parts[-2]):
+            yield read_table(file)
+
+
+def _names(values: NDArray) -> NDArray[np.str_]:
+    return np.array([_DTYPES.get(value, value) for value in values])
+
+
+def _gemm(raw: Columns) -> Columns:
+    return {"dtype": _names(raw["gemm_dtype"]), "tokens": raw["m"], "n": raw["n"], "k": raw["k"]}
+
+
+def _attention(raw: Columns) -> Columns:
+    heads = raw["num_heads"]
+    window = raw.get("window_size", np.zeros(len(heads), dtype=np.int64))
+    return {
+        "kv_dtype": _names(raw["kv_cache_dtype"]),
+        "heads": heads,
+        "kv_heads": raw["num_key_value_heads"],
+        "head_dim": raw["head_dim"],
+        "window": window,
+        "batch": raw["batch_size"],
+    }
+
+
+def _context(raw: Columns) -> Columns:
+    return {**_attention(raw), "tokens": raw["isl"], "prefix": raw["step"] if "step" in raw else 0 * raw["isl"]}
+
+
+def _generation(raw: Columns) -> Columns:
+    # ``step`` tokens stand in the cache; the new one attends to itself too.
+    return {**_attention(raw), "context": raw["step"] + 1}
+
+
+def _latent(raw: Columns) -> Columns:
+    ones = np.ones(len(raw["num_heads"]), dtype=np.int64)
+    return {**raw, "num_key_value_heads": ones, "head_dim": MLA_HEAD_DIM * ones, "window_size": 0 * ones}
+
+
+def _moe(raw: Columns) -> Columns:
+    return {
+        "dtype": _names(raw["moe_dtype"]),
+        "distribution": raw["distribution"].astype(str),
+        "hidden": raw["hidden_size"],
+        "intermediate": raw["inter_size"],
+        "experts_per_token": raw["topk"],
+        "experts": raw["num_experts"],
+        "tensor_parallel": raw["moe_tp_size"],
+        "expert_parallel": raw["moe_ep_size"],
+        "tokens": raw["num_tokens"],
+    }
+
+
+def _collective(raw: Columns) -> Columns:
+    dtypes = _names(raw["nccl_dtype"] if "nccl_dtype" in raw else raw["allreduce_dtype"])
+    sources = raw.get("kernel_source", np.full(len(dtypes), "custom"))
+    operations = raw.get("op_name", np.full(len(dtypes), "all_reduce"))
+    element_bytes = np.array([_ELEMENT_BYTES[dtype] for dtype in dtypes])
+    return {
+        "operation": np.array([_OPERATIONS.get(name, name) for name in operations]),
+        "implementation": np.array([_IMPLEMENTATIONS.get(name, name.lower()) for name in sources]),
+        "nodes": np.ones(len(dtypes), dtype=np.int64),
+        "ranks_per_node": raw["num_gpus"],
+        "bytes": raw["message_size"] * element_bytes,
+    }
+
+
+def _fastest(samples: SampleTable, raw: Columns) -> SampleTable:
+    """One kernel per shape: where several were measured for one, the fastest by median, as an engine would choose.
+
+    Repeats of one kernel all stay.
+    """
+    if samples.kind == "collective" or "kernel_source" not in raw or len(set(raw["kernel_source"])) == 1:
+        return samples
+    shapes: dict[tuple, dict[str, list[int]]] = {}
+    names = list(samples.columns)
+    for index, (kernel, *shape) in enumerate(
+        zip(raw["kernel_source"], *(samples.columns[name] for name in names), strict=True)
+    ):
+        shapes.setdefault(tuple(shape), {}).setdefault(kernel, []).append(index)
+    kept = np.zeros(len(samples), dtype=bool)
+    for kernels in shapes.values():
+        best = min(kernels.values(), key=lambda rows: float(np.median(samples.latency_s[rows])))
+        kept[best] = True
+    return samples.select(kept)
+
+
+TABLES: dict[str, tuple[str, Callable[[Columns], Columns]]] = {
+    "gemm_perf": ("gemm", _gemm),
+    "context_attention_perf": ("context_attention", _context),
+    "generation_attention_perf": ("generation_attention", _generation),
+    "context_mla_perf": ("mla_context", lambda raw: _context(_latent(raw))),
+    "generation_mla_perf": ("mla_generation", lambda raw: _generation(_latent(raw))),
+    "moe_perf": ("moe", _moe),
+    "custom_allreduce_perf": ("collective", _collective),
+    "nccl_perf": ("collective", _collective),
+}
+"""The kernel tables, each with the kind it holds and what reads its columns."""

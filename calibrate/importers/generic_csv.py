@@ -1,0 +1,46 @@
+"""servetwin's own form of measurements: one CSV file per kernel kind, columns by name, latency in seconds.
+
+``kind,accelerator,engine,version``, then the kind's shape parameters (``calibrate.samples.SHAPE_COLUMNS``) and
+``latency_s``. All rows of a file are of one kind, accelerator, engine and version.
+"""
+
+import csv
+from pathlib import Path
+
+from calibrate.importers.csv_columns import CsvColumns
+from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
+from simcore.errors import FileError, UnknownNameError
+
+HEAD = ("kind", "accelerator", "engine", "version")
+
+
+def read_samples(path: Path) -> SampleTable:
+    """Read such a file. Raises ``FileError``, naming file and line."""
+    file = CsvColumns(path)
+    head = []
+    for name in HEAD:
+        values = file.text(name)
+        if (values != values[0]).any():
+            line = int(file.lines[int((values != values[0]).argmax())])
+            raise FileError(path, f"{name} is {str(values[0])!r} in the first row but differs", line)
+        head.append(str(values[0]))
+    kind, accelerator, engine, version = head
+    if kind not in SHAPE_COLUMNS:
+        raise UnknownNameError(f"{path}: kind", kind, SHAPE_COLUMNS)
+    columns = {name: file.text(name) if name in TEXT_COLUMNS else file.whole(name) for name in SHAPE_COLUMNS[kind]}
+    latency_s = file.numbers("latency_s")
+    return SampleTable(kind, accelerator, engine, version, columns, latency_s, str(path), file.lines).checked()
+
+
+def write_samples(samples: SampleTable, path: Path) -> None:
+    """Write such a file, whole or not at all."""
+    names = SHAPE_COLUMNS[samples.kind]
+    columns = [samples.columns[name].tolist() for name in names]
+    head = (samples.kind, samples.accelerator, samples.engine, samples.version)
+    scratch = path.with_name(path.name + ".part")
+    with scratch.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([*HEAD, *names, "latency_s"])
+        for *shape, latency_s in zip(*columns, samples.latency_s.tolist(), strict=True):
+            writer.writerow([*head, *shape, f"{latency_s:.7g}"])
+    scratch.replace(path)

@@ -1,0 +1,118 @@
+"""Measurements in one form, whoever made them: columns of shape parameters, a latency, and where each row stood."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.errors import FileError
+
+ATTENTION = ("kv_dtype", "heads", "kv_heads", "head_dim", "window")
+SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
+    "gemm": ("dtype", "tokens", "n", "k"),
+    "context_attention": (*ATTENTION, "batch", "tokens", "prefix"),
+    "generation_attention": (*ATTENTION, "batch", "context"),
+    "mixed_attention": (*ATTENTION, "tokens", "prefix", "batch", "context"),
+    "mla_context": (*ATTENTION, "batch", "tokens", "prefix"),
+    "mla_generation": (*ATTENTION, "batch", "context"),
+    "moe": (
+        "dtype",
+        "distribution",
+        "hidden",
+        "intermediate",
+        "experts_per_token",
+        "experts",
+        "tensor_parallel",
+        "expert_parallel",
+        "tokens",
+    ),
+    "active_experts": ("dtype", "hidden", "intermediate", "tokens", "experts_per_token", "active_experts"),
+    "collective": ("operation", "implementation", "nodes", "ranks_per_node", "bytes"),
+    "layer": ("name", "model", "tensor_parallel", "tokens"),
+    "prompt_pass": ("model", "tensor_parallel", "batch", "prompt_tokens"),
+    "token_pass": ("model", "tensor_parallel", "batch", "prompt_tokens", "output_tokens"),
+}
+"""The kernel kinds, each with its shape parameters. docs/calibrate.md says what they mean."""
+TEXT_COLUMNS = frozenset(("dtype", "kv_dtype", "distribution", "operation", "implementation", "name", "model"))
+_MAY_BE_ZERO = frozenset(("window", "prefix", "bytes", "context", "tokens", "batch"))
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTable:
+    """Measurements of one kernel kind by one engine version on one accelerator, from one file.
+
+    ``columns`` holds the ``SHAPE_COLUMNS`` of the kind; ``lines`` the line (of text) or row (of a table, the first
+    being 1) that each came from.
+    """
+
+    kind: str
+    accelerator: str
+    engine: str
+    version: str
+    columns: dict[str, NDArray]
+    latency_s: NDArray[np.float64]
+    file: str
+    lines: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.latency_s)
+
+    def select(self, chosen: NDArray[np.bool_]) -> "SampleTable":
+        """The rows for which ``chosen`` is true."""
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        return SampleTable(
+            self.kind,
+            self.accelerator,
+            self.engine,
+            self.version,
+            columns,
+            self.latency_s[chosen],
+            self.file,
+            self.lines[chosen],
+        )
+
+    def checked(self) -> "SampleTable":
+        """This table. Raises ``FileError``, naming file and line, for a value that no measurement can have."""
+        missing = [name for name in SHAPE_COLUMNS[self.kind] if name not in self.columns]
+        if missing:
+            raise FileError(self.file, f"no column {missing[0]} for {self.kind}")
+        self._refuse(~np.isfinite(self.latency_s) | (self.latency_s <= 0), "latency", self.latency_s, "above zero")
+        for name, values in self.columns.items():
+            if name in TEXT_COLUMNS:
+                self._refuse(values == "", name, values, "not empty")
+            else:
+                least = 0 if name in _MAY_BE_ZERO else 1
+                bad = ~np.isfinite(values.astype(np.float64)) | (values < least)
+                self._refuse(bad, name, values, f"a whole number of at least {least}")
+        return self
+
+    def _refuse(self, bad: NDArray[np.bool_], name: str, values: NDArray, expected: str) -> None:
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            raise FileError(self.file, f"{name} is {values[first]}, expected {expected}", int(self.lines[first]))
+
+
+def joined(tables: Iterable[SampleTable]) -> SampleTable:
+    """Tables of one kind, engine and accelerator as one; the first file's name stands for all."""
+    parts = list(tables)
+    first = parts[0]
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in first.columns}
+    return SampleTable(
+        first.kind,
+        first.accelerator,
+        first.engine,
+        first.version,
+        columns,
+        np.concatenate([part.latency_s for part in parts]),
+        first.file,
+        np.concatenate([part.lines for part in parts]),
+    )
+
+
+def require_folder(folder: Path, holds: str) -> Path:
+    """The folder. Raises ``FileError`` where there is none."""
+    if not folder.is_dir():
+        raise FileError(folder, f"no such folder; expected one that holds {holds}")
+    return folder

@@ -1,0 +1,141 @@
+"""Makes the profiles that come with servetwin: ``python -m calibrate.ship --data DIR --wheel DIR [NAME]...``.
+
+``--data`` holds the public profiles by project (aiconfigurator, llmservingsim), ``--wheel`` an unpacked
+``aiconfigurator-core`` wheel. ``NAME`` is accelerator/engine-version; all are made without one.
+"""
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from calibrate.fit.held_out import FITS, fit_and_check
+from calibrate.importers import aiconfigurator, llmservingsim
+from calibrate.profile_writer import Origin, write_profile
+from calibrate.samples import SampleTable, joined
+
+PROFILES = Path(__file__).resolve().parent.parent / "hardware_profiles"
+REPOSITORY = Origin(
+    "github.com/ai-dynamo/aiconfigurator, commit 095f58a51c4ca8e61b66ec108d86f223f8d559ce", "Apache-2.0", "2026-11-29"
+)
+WHEEL = Origin("aiconfigurator-core 0.12.0 from PyPI", "Apache-2.0", "2026-11-29")
+LLMSERVINGSIM = Origin(
+    "github.com/casys-kaist/LLMServingSim, commit 5daddb21a545658d5150b535712d0494584b5278", "MIT", "2026-11-29"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A profile: the folders (system, family, engine, version) of aiconfigurator it is made of, or a device of
+    LLMServingSim."""
+
+    accelerator: str
+    engine: str
+    version: str
+    origin: Origin
+    system: str
+    folders: tuple[str, ...] = ()
+    from_wheel: tuple[str, ...] = ()
+
+
+def _vllm(version: str, all_reduce: str, nccl: str) -> tuple[str, ...]:
+    families = ("attention", "gemm", "moe")
+    return (*(f"{name}/vllm/{version}" for name in families), f"comm/vllm/{all_reduce}", f"comm/nccl/{nccl}")
+
+
+_LATENT = ("mla/sglang/0.5.14",)
+RECIPES = (
+    Recipe("a100-sxm-80gb", "vllm", "0.14.0", REPOSITORY, "a100_sxm", _vllm("0.14.0", "0.14.0", "2.27.3")),
+    Recipe("h100-sxm", "vllm", "0.19.0", REPOSITORY, "h100_sxm", _vllm("0.19.0", "0.19.0", "2.27.3")),
+    Recipe(
+        "h200-sxm",
+        "vllm",
+        "0.19.0",
+        REPOSITORY,
+        "h200_sxm",
+        _vllm("0.19.0", "0.19.0", "2.26.2")[:-1],
+        ("comm/nccl/2.26.2",),
+    ),
+    Recipe("b200", "vllm", "0.24.0", WHEEL, "b200_sxm", _vllm("0.24.0", "0.24.0", "2.29.2")),
+    Recipe("l40s", "vllm", "0.24.0", WHEEL, "l40s", _vllm("0.24.0", "0.22.0", "2.27.3")),
+    Recipe(
+        "rtx-pro-6000-blackwell",
+        "vllm",
+        "0.24.0",
+        WHEEL,
+        "rtx_pro_6000_server",
+        _vllm("0.24.0", "0.24.0", "2.29.2"),
+    ),
+    Recipe("rtx-pro-6000-blackwell", "vllm", "0.19.0", LLMSERVINGSIM, "RTXPRO6000"),
+    Recipe("rtx-4090", "vllm", "0.19.0", LLMSERVINGSIM, "RTX4090"),
+    Recipe("h100-sxm", "sglang", "0.5.14", WHEEL, "h100_sxm", _LATENT),
+    Recipe("h200-sxm", "sglang", "0.5.14", WHEEL, "h200_sxm", _LATENT),
+    Recipe("b200", "sglang", "0.5.14", WHEEL, "b200_sxm", _LATENT),
+)
+
+
+def make(recipe: Recipe, data: Path, wheel: Path) -> None:
+    """Import, fit, check and write one profile."""
+    by_kind: dict[str, list[SampleTable]] = {}
+    for samples in _samples(recipe, data, wheel):
+        if samples.kind in FITS:
+            by_kind.setdefault(samples.kind, []).append(samples)
+    fits = {}
+    for kind in FITS:
+        if kind in by_kind:
+            versions = sorted({f"{part.engine} {part.version}" for part in by_kind[kind]})
+            origin = recipe.origin
+            if kind == "collective" and recipe.from_wheel:
+                both = f"{REPOSITORY.source}; {', '.join(recipe.from_wheel)}: {WHEEL.source}"
+                origin = Origin(both, REPOSITORY.licence, REPOSITORY.date)
+            fits[kind] = (fit_and_check(trimmed(joined(by_kind[kind]))), origin, versions)
+            errors = fits[kind][0].errors["all"]
+            print(f"{_name(recipe)} {kind}: median {errors.median:.1%}, P90 {errors.p90:.1%}", flush=True)
+    folder = PROFILES / recipe.accelerator / f"{recipe.engine}-{recipe.version}"
+    write_profile(folder, recipe.accelerator, recipe.engine, recipe.version, fits)
+
+
+def trimmed(samples: SampleTable) -> SampleTable:
+    """The samples without shapes that hardly any service runs, so that profiles stay small."""
+    columns = samples.columns
+    if samples.kind == "moe":
+        return samples.select((columns["tensor_parallel"] <= 8) & (columns["expert_parallel"] <= 64))
+    if samples.kind == "gemm":
+        return samples.select((columns["n"] >= 64) & (columns["k"] >= 64))
+    if samples.kind == "context_attention":
+        return samples.select(columns["batch"] <= 64)
+    if samples.kind == "generation_attention":
+        return samples.select(columns["batch"] <= 1024)
+    return samples
+
+
+def _samples(recipe: Recipe, data: Path, wheel: Path) -> Iterable[SampleTable]:
+    if recipe.origin is LLMSERVINGSIM:
+        yield from llmservingsim.read_device(data / "llmservingsim", recipe.system)
+        return
+    repository, unpacked = data / "aiconfigurator", aiconfigurator.find_root(wheel / "aiconfigurator_core")
+    own = repository if recipe.origin is REPOSITORY else unpacked
+    for root, folders in ((own, recipe.folders), (unpacked, recipe.from_wheel)):
+        for file in aiconfigurator.table_files(root, recipe.system):
+            if "/".join(file.parts[-4:-1]) in folders:
+                yield aiconfigurator.read_table(file)
+
+
+def _name(recipe: Recipe) -> str:
+    return f"{recipe.accelerator}/{recipe.engine}-{recipe.version}"
+
+
+def main() -> None:
+    """Make the profiles asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--wheel", type=Path, required=True)
+    parser.add_argument("names", nargs="*", choices=[[], *map(_name, RECIPES)], default=[])
+    asked = parser.parse_args()
+    for recipe in RECIPES:
+        if not asked.names or _name(recipe) in asked.names:
+            make(recipe, asked.data, asked.wheel)
+
+
+if __name__ == "__main__":
+    main()

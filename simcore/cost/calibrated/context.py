@@ -1,0 +1,161 @@
+"""Attention of prompt chunks: a table over (batch, tokens), or over (prefix, tokens).
+
+Chunks launched together are priced as so many prompts alike: of the mean length, weighted by attended pairs, as many as
+attend to the same pairs. A chunk over a prefix is thereby a part of a prompt of its total length, and a part of one
+takes from what one row of query tiles needs to sweep the context (a prompt's time with the fewest heads measured)
+to the whole prompt's time, in proportion; never less than the chunk without its prefix. docs/kernel-fits.md shows how
+far that is from chunks over prefixes where such were measured.
+
+A table over prefixes, of single chunks, is read as it stands, and chunks together add up above the floor.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.cost.calibrated.base import Rates, attended_pairs, context_work
+from simcore.cost.calibrated.curve import Curve
+from simcore.cost.calibrated.errors import ErrorQuantiles
+from simcore.cost.calibrated.price import Source
+from simcore.cost.calibrated.shape_grid import ShapeGrid
+from simcore.cost.calibrated.table import KernelTable
+
+CONTEXT_KEYS = ("kv_dtype", "head_dim", "window", "heads", "kv_heads", "batch", "prefix")
+_Family = tuple[str, int, int]
+_Row = tuple[int, int]
+_SHORTEST_SWEEP = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPrice:
+    """Attention of prompt chunks in one layer of one shape, on one rank.
+
+    ``curves`` are over tokens, at each of ``levels``: numbers of prompts, or lengths of prefix if ``by_prefix``.
+    ``sweep`` is what a single row of query tiles takes over so many tokens.
+    """
+
+    levels: tuple[int, ...]
+    curves: tuple[Curve, ...]
+    by_prefix: bool
+    sweep: Curve
+    window: int
+    source: Source
+    errors: ErrorQuantiles
+    shape_inside: bool
+
+    def seconds(self, tokens: int, prefix: int = 0, batch: int = 1) -> float:
+        """The kernel over ``batch`` chunks of ``tokens`` over ``prefix`` computed tokens."""
+        return self.step_s([(tokens, prefix)] * batch)
+
+    def step_s(self, chunks: Sequence[tuple[int, int]]) -> float:
+        """The kernel over several chunks, each (tokens, prefix); nothing for none."""
+        if not chunks:
+            return 0.0
+        if self.by_prefix:
+            floor_s = self.curves[0].at(0)
+            return floor_s + sum(self._between(prefix, tokens) - floor_s for tokens, prefix in chunks)
+        alone = self.curves[0]
+        if len(chunks) == 1 and chunks[0][1] == 0:
+            return alone.at(chunks[0][0])
+        total_pairs = weighted = least_s = 0.0
+        for tokens, prefix in chunks:
+            pairs = float(attended_pairs(tokens, prefix, self.window))
+            total_pairs += pairs
+            weighted += pairs * (tokens + prefix)
+            least_s = max(least_s, alone.at(tokens))
+        length = weighted / total_pairs
+        prompts = total_pairs / float(attended_pairs(length, 0, self.window))
+        if prompts >= 1.0:
+            return max(self._between(prompts, length), least_s)
+        whole_s = alone.at(length)
+        sweep_s = min(self.sweep.at(length), whole_s)
+        return max(sweep_s + prompts * (whole_s - sweep_s), least_s)
+
+    def inside(self, tokens: int, prefix: int = 0) -> bool:
+        """Whether a chunk lies in the calibrated range; without measured prefixes, by its total length."""
+        if self.by_prefix:
+            return self.shape_inside and self.curves[0].inside(tokens) and prefix <= self.levels[-1]
+        return self.shape_inside and self.curves[0].first <= tokens and tokens + prefix <= self.curves[0].last
+
+    def _between(self, level: float, tokens: float) -> float:
+        """Latency is affine in prompts alike and in prefix, so it is interpolated as such; the last slope goes on."""
+        levels, curves = self.levels, self.curves
+        if len(levels) == 1:
+            return curves[0].at(tokens) * (1.0 if self.by_prefix else level / levels[0])
+        index = 0
+        while index < len(levels) - 2 and levels[index + 1] < level:
+            index += 1
+        low_s, high_s = curves[index].at(tokens), curves[index + 1].at(tokens)
+        return low_s + max(high_s - low_s, 0.0) * (level - levels[index]) / (levels[index + 1] - levels[index])
+
+
+class ContextTable:
+    """Context attention of a profile."""
+
+    def __init__(self, table: KernelTable, rates: dict[str, Rates], errors: ErrorQuantiles) -> None:
+        self._tokens = table.knots
+        self._rates = rates
+        self._errors = errors
+        self._rows: dict[_Family, list[_Row]] = {}
+        for row in table.rows:
+            found = self._rows.setdefault((str(row[0]), int(row[1]), int(row[2])), [])
+            if (int(row[5]), int(row[6])) not in found:
+                found.append((int(row[5]), int(row[6])))
+        values: dict[_Family, dict[tuple[int, int], NDArray[np.float64]]] = {}
+        for row, latency_s in zip(table.rows, table.latency_s, strict=True):
+            family = (str(row[0]), int(row[1]), int(row[2]))
+            rows = self._rows[family]
+            rows.sort()
+            shape = int(row[3]), int(row[4])
+            nothing = np.full((len(rows), len(table.knots)), np.nan)
+            of_shape = values.setdefault(family, {}).setdefault(shape, nothing)
+            at = int(row[5]), int(row[6])
+            of_shape[rows.index(at)] = np.log(latency_s / self._base_s(family, shape, at, table.knots))
+        self._grids = {family: ShapeGrid(of_family) for family, of_family in values.items()}
+        self._fewest = {family: min(of_family, key=lambda shape: shape) for family, of_family in values.items()}
+
+    @property
+    def families(self) -> tuple[_Family, ...]:
+        """The (KV dtype, head dimension, window) that were measured; window 0 is full attention."""
+        return tuple(sorted(self._grids))
+
+    def price(self, kv_dtype: str, heads: int, kv_heads: int, head_dim: int, window: int = 0) -> ContextPrice | None:
+        """Attention of that shape, None if KV dtype, head dimension and window were not measured together."""
+        family = (kv_dtype, head_dim, window)
+        grid = self._grids.get(family)
+        if grid is None:
+            return None
+        found = grid.at(heads, kv_heads)
+        rows = self._rows[family]
+        by_prefix = any(prefix for _, prefix in rows)
+        curves = {
+            (prefix if by_prefix else batch): self._curve(family, (heads, kv_heads), (batch, prefix), ratio)
+            for (batch, prefix), ratio in zip(rows, found.values, strict=True)
+            if not np.isnan(ratio).all()
+        }
+        fewest = self._fewest[family]
+        sweep = self._curve(family, fewest, rows[0], grid.at(*fewest).values[0])
+        levels = tuple(sorted(curves))
+        ordered = tuple(curves[level] for level in levels)
+        return ContextPrice(
+            levels, ordered, by_prefix, sweep, window, Source.CALIBRATED, self._errors, found.inside
+        )
+
+    def _curve(self, family: _Family, shape: tuple[int, int], row: _Row, ratio: NDArray[np.float64]) -> Curve:
+        known = ~np.isnan(ratio)
+        return Curve.along(
+            lambda tokens: self._base_s(family, shape, row, tokens), self._tokens[known], ratio[known]
+        )
+
+    def _base_s(
+        self, family: _Family, shape: tuple[int, int], row: _Row, tokens: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Prompts of the total length less, for a chunk over a prefix, prompts of its prefix."""
+        kv_dtype, head_dim, window = family
+        batch, prefix = row
+        flops, moved = context_work(kv_dtype, *shape, head_dim, window, batch, tokens + prefix)
+        if prefix:
+            flops = flops - context_work(kv_dtype, *shape, head_dim, window, batch, prefix)[0]
+        return np.asarray(self._rates[kv_dtype].seconds(flops, moved))

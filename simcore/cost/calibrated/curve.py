@@ -1,0 +1,98 @@
+"""A latency as a function of one quantity: non-decreasing, piecewise linear."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_FAR = 64.0
+"""How many times the largest measured value a curve follows its base; the last slope goes on from there."""
+_STEP = 1.5
+_WIDE = 1.25
+_PARTS = 4
+"""A gap between knots wider than ``_WIDE`` is cut into as many parts."""
+
+
+class Curve:
+    """Seconds over tokens, context tokens or bytes, linear between knots.
+
+    ``at`` and ``at_many`` do the same arithmetic, so their results are equal to the bit. Below ``first`` the price is
+    that of ``first``; above ``last`` it is extrapolated.
+    """
+
+    __slots__ = ("_slopes", "_slopes_list", "_x", "_x_list", "_y", "_y_list", "first", "last")
+
+    def __init__(self, x: ArrayLike, y: ArrayLike, first: float | None = None, last: float | None = None) -> None:
+        """Knots ``x`` ascending with seconds ``y``; the measured range is theirs unless given.
+
+        Falling values are raised to the largest before them.
+        """
+        knots = np.asarray(x, dtype=np.float64)
+        values = np.maximum.accumulate(np.asarray(y, dtype=np.float64))
+        if len(knots) == 0 or np.any(np.diff(knots) <= 0) or knots[0] < 0 or not np.all(values > 0):
+            raise ValueError("a curve needs ascending knots and positive latencies")
+        self.first = float(knots[0]) if first is None else first
+        self.last = float(knots[-1]) if last is None else last
+        if len(knots) == 1:  # in proportion from there
+            knots, values = np.append(knots, 2 * knots[0] + 1.0), np.append(values, 2 * values[0])
+        self._x = knots
+        self._y = values
+        self._slopes = np.diff(self._y) / np.diff(self._x)
+        self._x_list: list[float] = self._x.tolist()
+        self._y_list: list[float] = self._y.tolist()
+        self._slopes_list: list[float] = self._slopes.tolist()
+
+    @classmethod
+    def along(cls, base: Callable[[NDArray[np.float64]], NDArray[np.float64]], x: ArrayLike, ratio: ArrayLike) -> Self:
+        """A curve that follows ``base`` times a ratio whose logarithm, ``ratio``, is known at knots ``x``.
+
+        Between knots the logarithm is linear in that of x, so that the shape of the base, floors and squares included,
+        is kept: a straight line between logarithms of latency itself would lie above it (Jensen). Beyond the last knot
+        the ratio stays.
+        """
+        knots = np.asarray(x, dtype=np.float64)
+        far = knots[-1] * _STEP ** np.arange(1, 1 + np.ceil(np.log(_FAR) / np.log(_STEP)))
+        wide = np.flatnonzero(knots[1:] > _WIDE * knots[:-1])
+        shares = np.arange(1, _PARTS) / _PARTS
+        between = knots[wide, None] * (knots[wide + 1] / knots[wide])[:, None] ** shares
+        fine = np.unique(np.concatenate([knots, between.ravel(), far]))
+        logs = np.interp(np.log(fine), np.log(knots), np.asarray(ratio, dtype=np.float64))
+        return cls(fine, np.exp(logs) * base(fine), float(knots[0]), float(knots[-1]))
+
+    @property
+    def knots(self) -> NDArray[np.float64]:
+        """Where the line bends."""
+        return self._x
+
+    @property
+    def values_s(self) -> NDArray[np.float64]:
+        """The latencies at ``knots``."""
+        return self._y
+
+    def at(self, x: float) -> float:
+        """Seconds at ``x``."""
+        if x <= self._x_list[0]:
+            return self._y_list[0]
+        index = bisect_right(self._x_list, x) - 1
+        if index >= len(self._slopes_list):
+            return self._y_list[-2] + self._slopes_list[-1] * (x - self._x_list[-2])
+        value = self._y_list[index] + self._slopes_list[index] * (x - self._x_list[index])
+        end = self._y_list[index + 1]
+        return value if value < end else end  # rounding must not make a curve fall at the next knot
+
+    def at_many(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Seconds at each of ``x``."""
+        points = np.asarray(x, dtype=np.float64)
+        index = np.searchsorted(self._x, points, side="right") - 1
+        last = len(self._slopes) - 1
+        beyond = index > last
+        index = np.clip(index, 0, last)
+        values = self._y[index] + self._slopes[index] * (points - self._x[index])
+        values = np.where(beyond, values, np.minimum(values, self._y[index + 1]))
+        return np.where(points <= self._x[0], self._y[0], values)
+
+    def inside(self, x: float) -> bool:
+        """Whether ``x`` lies in the measured range."""
+        return self.first <= x <= self.last

@@ -1,0 +1,87 @@
+"""Grouped GEMMs of experts: a latency curve over tokens for each shape and split."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.cost.calibrated.base import Rates, moe_work
+from simcore.cost.calibrated.curve import Curve
+from simcore.cost.calibrated.errors import ErrorQuantiles
+from simcore.cost.calibrated.price import CurvePrice, Source
+from simcore.cost.calibrated.shape_grid import ShapeGrid
+from simcore.cost.calibrated.table import KernelTable
+
+MOE_KEYS = (
+    "dtype",
+    "distribution",
+    "hidden",
+    "intermediate",
+    "experts_per_token",
+    "experts",
+    "tensor_parallel",
+    "expert_parallel",
+)
+_Shape = tuple[int, int, int, int]
+
+
+class MoeTable:
+    """All experts' kernels of a profile, for each routing distribution ("balanced", "power_law_1.2", ...)."""
+
+    def __init__(self, table: KernelTable, rates: dict[str, Rates], errors: dict[str, ErrorQuantiles]) -> None:
+        self._knots = table.knots
+        self._rates = rates
+        self._errors = errors
+        splits: dict[tuple[str, str], dict[_Shape, dict[tuple[int, int], NDArray[np.float64]]]] = {}
+        for row, latency_s in zip(table.rows, table.latency_s, strict=True):
+            dtype, distribution = str(row[0]), str(row[1])
+            shape = (int(row[2]), int(row[3]), int(row[4]), int(row[5]))
+            tp, ep = int(row[6]), int(row[7])
+            ratio = np.log(latency_s / self._base_s(dtype, table.knots, shape, tp, ep))
+            splits.setdefault((dtype, distribution), {}).setdefault(shape, {})[tp, ep] = ratio
+        self._grids = {
+            key: {shape: ShapeGrid(values) for shape, values in shapes.items()} for key, shapes in splits.items()
+        }
+
+    @property
+    def measured(self) -> dict[tuple[str, str], tuple[_Shape, ...]]:
+        """The shapes (hidden, intermediate, experts per token, experts) by dtype and routing distribution."""
+        return {key: tuple(sorted(shapes)) for key, shapes in self._grids.items()}
+
+    def price(
+        self,
+        dtype: str,
+        hidden: int,
+        intermediate: int,
+        experts_per_token: int,
+        experts: int,
+        tensor_parallel: int = 1,
+        expert_parallel: int = 1,
+        distribution: str = "balanced",
+    ) -> CurvePrice | None:
+        """The experts that one rank holds, over the tokens of all ranks of the expert-parallel group.
+
+        None if dtype and distribution were not measured together. A model that was not measured takes the ratio to
+        flat rates of the measured one whose logarithmic dimensions are nearest, and counts as extrapolated.
+        """
+        shapes = self._grids.get((dtype, distribution))
+        if shapes is None:
+            return None
+        wanted = (hidden, intermediate, experts_per_token, experts)
+        shape = wanted if wanted in shapes else min(shapes, key=lambda known: _distance(known, wanted))
+        found = shapes[shape].at(tensor_parallel, expert_parallel)
+        known = ~np.isnan(found.values)
+        curve = Curve.along(
+            lambda tokens: self._base_s(dtype, tokens, wanted, tensor_parallel, expert_parallel),
+            self._knots[known],
+            found.values[known],
+        )
+        inside = found.inside and shape == wanted
+        return CurvePrice(curve, Source.CALIBRATED, self._errors[dtype], inside)
+
+    def _base_s(
+        self, dtype: str, tokens: NDArray[np.float64], shape: _Shape, tp: int, ep: int
+    ) -> NDArray[np.float64]:
+        return np.asarray(self._rates[dtype].seconds(*moe_work(dtype, tokens, *shape, tp, ep)))
+
+
+def _distance(first: _Shape, second: _Shape) -> float:
+    return float(np.sum(np.log(np.divide(first, second)) ** 2))

@@ -1,0 +1,225 @@
+"""A calibrated profile: the kernels of one engine version on one accelerator, with where each table comes from."""
+
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pydantic
+import yaml
+from pydantic import ConfigDict, Field
+
+from simcore.cost.calibrated.base import Rates
+from simcore.cost.calibrated.collectives import COLLECTIVE_KEYS, CollectiveTable
+from simcore.cost.calibrated.context import CONTEXT_KEYS, ContextPrice, ContextTable
+from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
+from simcore.cost.calibrated.gemm import GEMM_KEYS, GemmPrice, GemmTable
+from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationPrice, GenerationTable
+from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
+from simcore.cost.calibrated.price import CurvePrice
+from simcore.cost.calibrated.table import parse_table
+from simcore.errors import FileError, UnknownNameError
+from simcore.validation import explain
+
+MLA_HEAD_DIM = 576
+"""What latent attention attends with: the latent of 512 and the rotary part of 64 (DeepSeek-V2, arXiv:2405.04434)."""
+KEYS = {
+    "gemm": GEMM_KEYS,
+    "context_attention": CONTEXT_KEYS,
+    "generation_attention": GENERATION_KEYS,
+    "mla_context": CONTEXT_KEYS,
+    "mla_generation": GENERATION_KEYS,
+    "moe": MOE_KEYS,
+    "collective": COLLECTIVE_KEYS,
+}
+"""The kernel kinds, each with the columns that tell the rows of its table apart."""
+PROFILE_FILE = "profile.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the samples of a table come from; ``samples`` of them were used."""
+
+    source: str
+    licence: str
+    date: str
+    versions: tuple[str, ...]
+    samples: int
+
+
+class KernelProfile:
+    """Prices of the kernels of one engine version on one accelerator; every method gives None where data lacks.
+
+    Prices are made once per shape: keep them, they are what is fast. ``provenance`` and ``ranges`` are by kernel kind;
+    ``ranges`` holds the least and the greatest of each measured dimension, ``errors`` the held-out errors by kind and
+    dtype ("all" for a kind as a whole).
+    """
+
+    def __init__(self, folder: Traversable | Path) -> None:
+        """Read a profile's folder. Raises ``FileError`` or ``InputError`` for a file that is missing or broken."""
+        document = _document(folder)
+        self.accelerator = document.accelerator
+        self.engine = document.engine
+        self.version = document.version
+        self.provenance = {
+            kind: Provenance(table.source, table.licence, table.date, tuple(table.versions), table.samples)
+            for kind, table in document.tables.items()
+        }
+        self.ranges = {kind: dict(table.ranges) for kind, table in document.tables.items()}
+        self.errors = {
+            kind: {name: held_out.quantiles_of() for name, held_out in table.held_out.items()}
+            for kind, table in document.tables.items()
+        }
+        parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind]) for kind in document.tables}
+        rates = {
+            kind: {dtype: Rates(**rate.model_dump()) for dtype, rate in table.rates.items()}
+            for kind, table in document.tables.items()
+        }
+        errors = self.errors
+        self.gemms = GemmTable(parsed["gemm"], rates["gemm"], errors["gemm"]) if "gemm" in parsed else None
+        self.experts = MoeTable(parsed["moe"], rates["moe"], errors["moe"]) if "moe" in parsed else None
+        self.collectives = (
+            CollectiveTable(parsed["collective"], errors["collective"]["all"]) if "collective" in parsed else None
+        )
+        self._context = {
+            kind: ContextTable(parsed[kind], rates[kind], errors[kind]["all"])
+            for kind in ("context_attention", "mla_context")
+            if kind in parsed
+        }
+        self._generation = {
+            kind: GenerationTable(parsed[kind], rates[kind], errors[kind]["all"])
+            for kind in ("generation_attention", "mla_generation")
+            if kind in parsed
+        }
+
+    def gemm(self, dtype: str, n: int, k: int) -> GemmPrice | None:
+        """A (tokens, k) x (k, n) product in "bf16", "fp8" (per tensor), "fp8-block" or "nvfp4"."""
+        return None if self.gemms is None else self.gemms.price(dtype, n, k)
+
+    def context_attention(
+        self, kv_dtype: str, heads: int, kv_heads: int, head_dim: int, window: int = 0
+    ) -> ContextPrice | None:
+        """Attention of prompt chunks, heads counted on one rank."""
+        table = self._context.get("context_attention")
+        return None if table is None else table.price(kv_dtype, heads, kv_heads, head_dim, window)
+
+    def generation_attention(
+        self, kv_dtype: str, heads: int, kv_heads: int, head_dim: int, window: int = 0
+    ) -> GenerationPrice | None:
+        """Attention of decodes, heads counted on one rank."""
+        table = self._generation.get("generation_attention")
+        return None if table is None else table.price(kv_dtype, heads, kv_heads, head_dim, window)
+
+    def mla_context(self, kv_dtype: str, heads: int) -> ContextPrice | None:
+        """Latent attention of prompt chunks, without its projections."""
+        table = self._context.get("mla_context")
+        return None if table is None else table.price(kv_dtype, heads, 1, MLA_HEAD_DIM)
+
+    def mla_generation(self, kv_dtype: str, heads: int) -> GenerationPrice | None:
+        """Latent attention of decodes on the latent itself (weights absorbed), without its projections."""
+        table = self._generation.get("mla_generation")
+        return None if table is None else table.price(kv_dtype, heads, 1, MLA_HEAD_DIM)
+
+    def moe(
+        self,
+        dtype: str,
+        hidden: int,
+        intermediate: int,
+        experts_per_token: int,
+        experts: int,
+        tensor_parallel: int = 1,
+        expert_parallel: int = 1,
+        distribution: str = "balanced",
+    ) -> CurvePrice | None:
+        """The experts of one rank over tokens: see ``MoeTable.price``."""
+        if self.experts is None:
+            return None
+        return self.experts.price(
+            dtype, hidden, intermediate, experts_per_token, experts, tensor_parallel, expert_parallel, distribution
+        )
+
+    def collective(self, operation: str, implementation: str, ranks: int, nodes: int = 1) -> CurvePrice | None:
+        """A collective over bytes: see ``CollectiveTable.price``."""
+        return None if self.collectives is None else self.collectives.price(operation, implementation, ranks, nodes)
+
+
+def available_profiles(accelerator: str) -> tuple[str, ...]:
+    """The profiles that come with servetwin for an accelerator, each "engine-version", or none."""
+    folder = resources.files("hardware_profiles") / accelerator
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(entry.name for entry in folder.iterdir() if (entry / PROFILE_FILE).is_file()))
+
+
+def load_profile(accelerator: str, name_or_path: str) -> KernelProfile:
+    """A profile of ``available_profiles``, or the one in a folder of one's own (anything with a slash is a path).
+
+    Raises ``UnknownNameError`` for a name that is not there, ``FileError`` and ``InputError`` for a broken profile.
+    """
+    if len(Path(name_or_path).parts) > 1:
+        return KernelProfile(Path(name_or_path))
+    known = available_profiles(accelerator)
+    if name_or_path not in known:
+        raise UnknownNameError("profile", name_or_path, known)
+    return KernelProfile(resources.files("hardware_profiles") / accelerator / name_or_path)
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+Positive = Annotated[float, Field(gt=0)]
+
+
+class _Rates(_Strict):
+    floor_s: Positive
+    flops_per_s: Positive
+    bytes_per_s: Positive
+
+
+class _HeldOut(_Strict):
+    points: int = Field(ge=1)
+    median: float = Field(ge=0)
+    p90: float = Field(ge=0)
+    bias: float
+    quantiles: list[float] = Field(min_length=len(LEVELS), max_length=len(LEVELS))
+
+    def quantiles_of(self) -> ErrorQuantiles:
+        return ErrorQuantiles(self.points, self.median, self.p90, self.bias, tuple(self.quantiles))
+
+
+class _Table(_Strict):
+    source: str
+    licence: str
+    date: str
+    versions: list[str]
+    samples: int = Field(ge=1)
+    ranges: dict[str, tuple[int, int]] = Field(strict=False)
+    rates: dict[str, _Rates] = {}
+    held_out: dict[str, _HeldOut]
+
+
+class _Document(_Strict):
+    accelerator: str
+    engine: str
+    version: str
+    tables: dict[str, _Table]
+
+
+def _document(folder: Traversable | Path) -> _Document:
+    shown = str(folder / PROFILE_FILE)
+    try:
+        document: Any = yaml.safe_load((folder / PROFILE_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(shown, f"cannot be read ({error})") from error
+    except yaml.YAMLError as error:
+        raise FileError(shown, f"not valid YAML ({error})") from error
+    try:
+        found = _Document.model_validate(document)
+    except pydantic.ValidationError as error:
+        raise explain(error, _Document, f"{shown}: ") from error
+    for kind in found.tables:
+        if kind not in KEYS:
+            raise UnknownNameError(f"{shown}: tables", kind, KEYS)
+    return found

@@ -1,0 +1,61 @@
+"""The tables of a profile: CSV files whose rows are shapes and whose columns are knots, in microseconds."""
+
+import csv
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.errors import FileError
+
+Key = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTable:
+    """Latencies by shape and knot. ``keys`` names what tells rows apart; NaN stands where nothing was measured."""
+
+    keys: tuple[str, ...]
+    rows: list[tuple[Key, ...]]
+    knots: NDArray[np.float64]
+    latency_s: NDArray[np.float64]
+
+
+def parse_table(file: Traversable | Path, keys: tuple[str, ...]) -> KernelTable:
+    """Read a table whose columns are ``keys`` and then knots.
+
+    Raises ``FileError``, naming file and line, for columns, numbers or rows that do not fit.
+    """
+    shown = str(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(shown, f"cannot be read ({error})") from error
+    lines = csv.reader(text.splitlines())
+    header = next(lines, [])
+    if tuple(header[: len(keys)]) != keys or len(header) == len(keys):
+        raise FileError(shown, f"the columns are not {', '.join(keys)} and then knots", 1)
+    try:
+        knots = np.array([float(text) for text in header[len(keys) :]])
+    except ValueError:
+        raise FileError(shown, "a knot is not a number", 1) from None
+    if np.any(np.diff(knots) <= 0):
+        raise FileError(shown, "the knots do not ascend", 1)
+    rows: list[tuple[Key, ...]] = []
+    latencies = []
+    for cells in lines:
+        if len(cells) != len(header):
+            raise FileError(shown, f"{len(cells)} columns where the first line has {len(header)}", lines.line_num)
+        rows.append(tuple(int(cell) if cell.isdecimal() else cell for cell in cells[: len(keys)]))
+        try:
+            values = [float(cell) if cell else np.nan for cell in cells[len(keys) :]]
+        except ValueError:
+            raise FileError(shown, "a latency is not a number", lines.line_num) from None
+        if any(value <= 0 for value in values) or all(np.isnan(value) for value in values):
+            raise FileError(shown, "a latency is not positive, or none is given", lines.line_num)
+        latencies.append(values)
+    if not rows:
+        raise FileError(shown, "no rows")
+    return KernelTable(keys, rows, knots, np.array(latencies) * 1e-6)
