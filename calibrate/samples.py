@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class SampleTable:
     accelerator: str
     engine: str
     version: str
-    columns: dict[str, NDArray]
+    columns: dict[str, NDArray[Any]]
     latency_s: NDArray[np.float64]
     file: str
     lines: NDArray[np.int64]
@@ -88,7 +89,7 @@ class SampleTable:
                 self._refuse(bad, name, values, f"a whole number of at least {least}")
         return self
 
-    def _refuse(self, bad: NDArray[np.bool_], name: str, values: NDArray, expected: str) -> None:
+    def _refuse(self, bad: NDArray[np.bool_], name: str, values: NDArray[Any], expected: str) -> None:
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             raise FileError(self.file, f"{name} is {values[first]}, expected {expected}", int(self.lines[first]))

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from servetwin.calibrate_commands import calibrate_app
 from servetwin.compare_command import compare
 from servetwin.doctor_command import doctor
 from servetwin.fact_commands import hardware, models
@@ -33,6 +34,7 @@ app.command()(parity)
 app.command()(fidelity)
 app.command()(doctor)
 app.add_typer(trace_app, name="trace")
+app.add_typer(calibrate_app, name="calibrate")
 
 
 def _print_version(asked: bool) -> None:

@@ -14,6 +14,7 @@ class CollectiveFit(KindFit):
     """Tables of ``simcore.cost.calibrated.collectives``."""
 
     def fit(self, samples: SampleTable) -> Fitted:
+        """See ``KindFit``."""
         builder = TableBuilder(COLLECTIVE_KEYS)
         for row, own in split_by(samples, COLLECTIVE_KEYS):
             (sizes,), logs = on_grid(own, ["bytes"])
@@ -21,6 +22,7 @@ class CollectiveFit(KindFit):
         return Fitted(builder.build())
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
+        """See ``KindFit``."""
         table = CollectiveTable(fitted.table, UNKNOWN)
         result = np.full(len(samples), np.nan)
         rows = zip(*(samples.columns[name].tolist() for name in (*COLLECTIVE_KEYS, "bytes")), strict=True)

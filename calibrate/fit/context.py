@@ -4,7 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
-from calibrate.fit.grids import attention_families, below_a_measured, fit_rates, keeps_heads, knots_of, on_grid, split_by
+from calibrate.fit.grids import (
+    attention_families,
+    below_a_measured,
+    fit_rates,
+    keeps_heads,
+    knots_of,
+    on_grid,
+    split_by,
+)
 from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import ATTENTION, SampleTable
 from simcore.cost.calibrated.base import Rates, context_work
@@ -17,6 +25,7 @@ class ContextFit(KindFit):
     """Tables of ``simcore.cost.calibrated.context``."""
 
     def fit(self, samples: SampleTable) -> Fitted:
+        """See ``KindFit``."""
         builder = TableBuilder(CONTEXT_KEYS)
         rates = {}
         for (kv_dtype,), own in split_by(samples, ["kv_dtype"]):
@@ -61,6 +70,7 @@ class ContextFit(KindFit):
             builder.add(row, tokens[kept], np.where(measured[i, j, k], latency_s, np.nan)[kept])
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
+        """See ``KindFit``."""
         table = ContextTable(fitted.table, fitted.rates, UNKNOWN)
         prices = {}
         result = np.full(len(samples), np.nan)

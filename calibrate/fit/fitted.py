@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates
 from simcore.cost.calibrated.errors import ErrorQuantiles
-from simcore.cost.calibrated.table import Key, KernelTable
+from simcore.cost.calibrated.table import KernelTable, Key
 
 UNKNOWN = ErrorQuantiles(1, 0.0, 0.0, 0.0, (0.0,) * 7)
 """Stands for errors while they are being measured."""
@@ -43,9 +44,9 @@ class TableBuilder:
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys
-        self._rows: list[tuple[tuple[Key, ...], NDArray, NDArray[np.float64]]] = []
+        self._rows: list[tuple[tuple[Key, ...], NDArray[Any], NDArray[np.float64]]] = []
 
-    def add(self, row: tuple[Key, ...], knots: NDArray, latency_s: NDArray[np.float64]) -> None:
+    def add(self, row: tuple[Key, ...], knots: NDArray[Any], latency_s: NDArray[np.float64]) -> None:
         """A row; NaN latencies are left out."""
         self._rows.append((row, knots, latency_s))
 

@@ -24,6 +24,7 @@ class GemmFit(KindFit):
     groups = "dtype"
 
     def fit(self, samples: SampleTable) -> Fitted:
+        """See ``KindFit``."""
         builder = TableBuilder(GEMM_KEYS)
         all_rates = {}
         for (dtype,), own in split_by(samples, ["dtype"]):
@@ -39,6 +40,7 @@ class GemmFit(KindFit):
         return Fitted(builder.build(), all_rates)
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
+        """See ``KindFit``."""
         table = GemmTable(fitted.table, fitted.rates, dict.fromkeys(fitted.rates, UNKNOWN))
         prices = np.full(len(samples), np.nan)
         shapes = np.column_stack([samples.columns["n"], samples.columns["k"]])

@@ -4,11 +4,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
-from calibrate.fit.grids import attention_families, below_a_measured, fit_rates, keeps_heads, knots_of, on_grid, split_by
+from calibrate.fit.grids import (
+    attention_families,
+    below_a_measured,
+    fit_rates,
+    keeps_heads,
+    knots_of,
+    on_grid,
+    split_by,
+)
 from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import SampleTable
-from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationTable
 from simcore.cost.calibrated.base import Rates, generation_work
+from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationTable
 
 _KNOT_RATIO = 1.5
 _LEAST_CONTEXT = 16
@@ -19,6 +27,7 @@ class GenerationFit(KindFit):
     """Tables of ``simcore.cost.calibrated.generation.GenerationTable``."""
 
     def fit(self, samples: SampleTable) -> Fitted:
+        """See ``KindFit``."""
         samples = samples.select(samples.columns["context"] >= _LEAST_CONTEXT)
         builder = TableBuilder(GENERATION_KEYS)
         rates = {}
@@ -56,6 +65,7 @@ class GenerationFit(KindFit):
             builder.add(row, contexts[kept], np.where(measured[i, j, k], latency_s, np.nan)[kept])
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
+        """See ``KindFit``."""
         table = GenerationTable(fitted.table, fitted.rates, UNKNOWN)
         names = ("kv_dtype", "heads", "kv_heads", "head_dim", "window")
         prices = {}

@@ -1,6 +1,7 @@
 """Samples onto grids: repeats averaged, axes found, knots chosen."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,10 @@ from simcore.cost.calibrated.base import Rates
 _COMMON_HEADS = frozenset((2, 4, 8, 16, 24, 32, 40, 64))
 
 
-def split_by(samples: SampleTable, names: Sequence[str]) -> Iterator[tuple[tuple, SampleTable]]:
+def split_by(samples: SampleTable, names: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], SampleTable]]:
     """The samples of each combination of values of some columns, in ascending order."""
     keys = list(zip(*(samples.columns[name].tolist() for name in names), strict=True))
-    rows: dict[tuple, list[int]] = {}
+    rows: dict[tuple[Any, ...], list[int]] = {}
     for index, key in enumerate(keys):
         rows.setdefault(key, []).append(index)
     for key in sorted(rows):
@@ -23,7 +24,7 @@ def split_by(samples: SampleTable, names: Sequence[str]) -> Iterator[tuple[tuple
         yield key, samples.select(chosen)
 
 
-def on_grid(samples: SampleTable, names: Sequence[str]) -> tuple[list[NDArray], NDArray[np.float64]]:
+def on_grid(samples: SampleTable, names: Sequence[str]) -> tuple[list[NDArray[Any]], NDArray[np.float64]]:
     """The values of some columns, and the logarithm of latency at each combination, repeats averaged, else NaN."""
     axes, places = [], []
     for name in names:
@@ -38,7 +39,7 @@ def on_grid(samples: SampleTable, names: Sequence[str]) -> tuple[list[NDArray], 
         return axes, (total / np.where(count, count, np.nan)).reshape(shape)
 
 
-def knots_of(values: NDArray, ratio: float) -> NDArray[np.bool_]:
+def knots_of(values: NDArray[Any], ratio: float) -> NDArray[np.bool_]:
     """Which of the ascending values to keep so that each is at least ``ratio`` times the one before; the ends stay."""
     kept = np.zeros(len(values), dtype=bool)
     kept[0] = kept[-1] = True
@@ -59,6 +60,7 @@ def fit_rates(latency_s: NDArray[np.float64], flops: NDArray[np.float64], moved:
 
     return Rates(float(np.quantile(latency_s, 0.01)), best(flops), best(moved))
 
+
 def below_a_measured(measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Where a point as far or farther along the last two axes was measured, at the same place on the others."""
     flipped = measured[..., ::-1, ::-1]
@@ -66,7 +68,7 @@ def below_a_measured(measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(reached[..., ::-1, ::-1])
 
 
-def keeps_heads(heads: NDArray, index: int) -> bool:
+def keeps_heads(heads: NDArray[Any], index: int) -> bool:
     """Whether a table needs a row for these heads: common counts and the ends; others are interpolated."""
     return index in (0, len(heads) - 1) or len(heads) < 6 or int(heads[index]) in _COMMON_HEADS
 

@@ -21,17 +21,17 @@ class MoeFit(KindFit):
     groups = "dtype"
 
     def fit(self, samples: SampleTable) -> Fitted:
+        """See ``KindFit``."""
         builder = TableBuilder(MOE_KEYS)
         rates = {}
         for (dtype,), own in split_by(samples, ["dtype"]):
             columns = own.columns
-            model = (columns[name] for name in _MODEL)
-            split = (columns["tensor_parallel"], columns["expert_parallel"])
-            rates[dtype] = fit_rates(own.latency_s, *moe_work(dtype, columns["tokens"] * 1.0, *model, *split))
+            dims = [columns[name] for name in (*_MODEL, "tensor_parallel", "expert_parallel")]
+            rates[dtype] = fit_rates(own.latency_s, *moe_work(dtype, columns["tokens"] * 1.0, *dims))
             for shape, of_model in split_by(own, _MODEL):
                 (routings, tps, eps, tokens), logs = on_grid(of_model, _SPLIT)
                 grid = np.meshgrid(np.arange(len(routings)), tps, eps, tokens, indexing="ij")
-                base = np.log(rates[dtype].seconds(*moe_work(dtype, grid[3] * 1.0, *shape, grid[1], grid[2])))
+                base = np.log(rates[dtype].seconds(*moe_work(dtype, grid[3] * 1.0, *shape, *grid[1:3])))
                 axes = [np.arange(len(routings)) * 1.0, *(np.log(axis) for axis in (tps, eps, tokens))]
                 surface = smooth(axes, logs - base) + base
                 kept = knots_of(tokens, _KNOT_RATIO)
@@ -43,6 +43,7 @@ class MoeFit(KindFit):
         return Fitted(builder.build(), rates)
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
+        """See ``KindFit``."""
         table = MoeTable(fitted.table, fitted.rates, dict.fromkeys(fitted.rates, UNKNOWN))
         names = ("dtype", *_MODEL, "tensor_parallel", "expert_parallel", "distribution")
         prices = {}

@@ -7,6 +7,7 @@ ever opened. Latencies are in milliseconds; sizes of messages count elements.
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,7 @@ _DTYPES = {
 _ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "int8": 1, "fp8": 1, "fp32": 4}
 _OPERATIONS = {"alltoall": "all_to_all"}
 _IMPLEMENTATIONS = {"NCCL": "nccl", "vLLM_custom_graph": "custom_graph", "vLLM_custom_eager": "custom_eager"}
-Columns = dict[str, NDArray]
+Columns = dict[str, NDArray[Any]]
 
 
 def find_root(root: Path | None) -> Path:
@@ -86,14 +87,16 @@ def read_table(file: Path) -> SampleTable:
     return _fastest(samples.checked(), raw)
 
 
-def read_system(root: Path, system: str, engine: str | None = None, version: str | None = None) -> Iterator[SampleTable]:
+def read_system(
+    root: Path, system: str, engine: str | None = None, version: str | None = None
+) -> Iterator[SampleTable]:
     """The samples of all kernel tables of a system, or of those that one engine (version) ran."""
     for file in table_files(root, system):
         if engine in (None, file.parts[-3]) and version in (None, file.parts[-2]):
             yield read_table(file)
 
 
-def _names(values: NDArray) -> NDArray[np.str_]:
+def _names(values: NDArray[Any]) -> NDArray[np.str_]:
     return np.array([_DTYPES.get(value, value) for value in values])
 
 
@@ -163,7 +166,7 @@ def _fastest(samples: SampleTable, raw: Columns) -> SampleTable:
     """
     if samples.kind == "collective" or "kernel_source" not in raw or len(set(raw["kernel_source"])) == 1:
         return samples
-    shapes: dict[tuple, dict[str, list[int]]] = {}
+    shapes: dict[tuple[Any, ...], dict[str, list[int]]] = {}
     names = list(samples.columns)
     for index, (kernel, *shape) in enumerate(
         zip(raw["kernel_source"], *(samples.columns[name] for name in names), strict=True)

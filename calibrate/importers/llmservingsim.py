@@ -40,7 +40,8 @@ def read_device(root: Path, device: str) -> Iterator[SampleTable]:
 
 def _document(meta: Path) -> dict[str, Any]:
     try:
-        return yaml.safe_load(meta.read_text(encoding="utf-8"))
+        document: dict[str, Any] = yaml.safe_load(meta.read_text(encoding="utf-8"))
+        return document
     except (OSError, yaml.YAMLError) as error:
         raise FileError(meta, f"cannot be read ({error})") from error
 

@@ -54,7 +54,7 @@ def attended_pairs(tokens: Number, prefix: Number, window: int) -> Number:
 
 
 def context_work(
-    kv_dtype: str, heads: Number, kv_heads: Number, head_dim: int, window: int, batch: Number, tokens: Number
+    kv_dtype: str, heads: Number, kv_heads: Number, head_dim: Number, window: int, batch: Number, tokens: Number
 ) -> tuple[Number, Number]:
     """Attention of ``batch`` prompts of ``tokens`` tokens each."""
     moved = batch * tokens * head_dim * (4.0 * heads + 2.0 * kv_heads * KV_BYTES[kv_dtype])
@@ -62,7 +62,7 @@ def context_work(
 
 
 def generation_work(
-    kv_dtype: str, heads: Number, kv_heads: Number, head_dim: int, batch: Number, context: Number
+    kv_dtype: str, heads: Number, kv_heads: Number, head_dim: Number, batch: Number, context: Number
 ) -> tuple[Number, Number]:
     """Attention of one new token of each of ``batch`` requests over ``context`` tokens each."""
     pairs = batch * context
@@ -73,10 +73,10 @@ def generation_work(
 def moe_work(
     dtype: str,
     tokens: Number,
-    hidden: int,
-    intermediate: int,
-    experts_per_token: int,
-    experts: int,
+    hidden: Number,
+    intermediate: Number,
+    experts_per_token: Number,
+    experts: Number,
     tensor_parallel: Number,
     expert_parallel: Number,
 ) -> tuple[Number, Number]:

@@ -139,15 +139,11 @@ class ContextTable:
         sweep = self._curve(family, fewest, rows[0], grid.at(*fewest).values[0])
         levels = tuple(sorted(curves))
         ordered = tuple(curves[level] for level in levels)
-        return ContextPrice(
-            levels, ordered, by_prefix, sweep, window, Source.CALIBRATED, self._errors, found.inside
-        )
+        return ContextPrice(levels, ordered, by_prefix, sweep, window, Source.CALIBRATED, self._errors, found.inside)
 
     def _curve(self, family: _Family, shape: tuple[int, int], row: _Row, ratio: NDArray[np.float64]) -> Curve:
         known = ~np.isnan(ratio)
-        return Curve.along(
-            lambda tokens: self._base_s(family, shape, row, tokens), self._tokens[known], ratio[known]
-        )
+        return Curve.along(lambda tokens: self._base_s(family, shape, row, tokens), self._tokens[known], ratio[known])
 
     def _base_s(
         self, family: _Family, shape: tuple[int, int], row: _Row, tokens: NDArray[np.float64]

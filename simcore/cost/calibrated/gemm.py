@@ -45,9 +45,7 @@ class GemmPrice:
 
     def seconds_many(self, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
         """The same for each of many token counts."""
-        return np.where(
-            tokens % self.multiple_of, self.odd.curve.at_many(tokens), self.even.curve.at_many(tokens)
-        )
+        return np.where(tokens % self.multiple_of, self.odd.curve.at_many(tokens), self.even.curve.at_many(tokens))
 
     def inside(self, tokens: int) -> bool:
         """Whether shape and token count lie in the calibrated range."""

@@ -1,7 +1,7 @@
 """Attention of decodes: a table over (batch, context).
 
-A batch of unequal contexts is priced by its size and total context, as if all were of the mean length: latency at a given
-batch is all but affine in context. docs/kernel-fits.md states how far from it.
+A batch of unequal contexts is priced by its size and total context, as if all were of the mean length: latency at a
+given batch is all but affine in context. docs/kernel-fits.md states how far from it.
 """
 
 from dataclasses import dataclass, field
@@ -58,14 +58,14 @@ class GenerationPrice:
             ratio = _along_log(self.batches, self.log_ratio, largest)
             known = ~np.isnan(ratio)
             inside = False
-        curve = Curve.along(lambda total: self._base_s(batch, total / batch), batch * self.contexts[known], ratio[known])
+        curve = Curve.along(
+            lambda total: self._base_s(batch, total / batch), batch * self.contexts[known], ratio[known]
+        )
         return CurvePrice(curve, self.source, self.errors, inside)
 
     def _base_s(self, batch: int, contexts: NDArray[np.float64] | float) -> NDArray[np.float64]:
         kv_dtype, head_dim, heads, kv_heads = self.shape
-        return np.asarray(
-            self.rates.seconds(*generation_work(kv_dtype, heads, kv_heads, head_dim, batch, contexts))
-        )
+        return np.asarray(self.rates.seconds(*generation_work(kv_dtype, heads, kv_heads, head_dim, batch, contexts)))
 
 
 class GenerationTable:

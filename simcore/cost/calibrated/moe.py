@@ -77,9 +77,7 @@ class MoeTable:
         inside = found.inside and shape == wanted
         return CurvePrice(curve, Source.CALIBRATED, self._errors[dtype], inside)
 
-    def _base_s(
-        self, dtype: str, tokens: NDArray[np.float64], shape: _Shape, tp: int, ep: int
-    ) -> NDArray[np.float64]:
+    def _base_s(self, dtype: str, tokens: NDArray[np.float64], shape: _Shape, tp: int, ep: int) -> NDArray[np.float64]:
         return np.asarray(self._rates[dtype].seconds(*moe_work(dtype, tokens, *shape, tp, ep)))
 
 

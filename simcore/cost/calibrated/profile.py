@@ -66,7 +66,10 @@ class KernelProfile:
             kind: Provenance(table.source, table.licence, table.date, tuple(table.versions), table.samples)
             for kind, table in document.tables.items()
         }
-        self.ranges = {kind: dict(table.ranges) for kind, table in document.tables.items()}
+        self.ranges = {
+            kind: {name: (least, most) for name, (least, most) in table.ranges.items()}
+            for kind, table in document.tables.items()
+        }
         self.errors = {
             kind: {name: held_out.quantiles_of() for name, held_out in table.held_out.items()}
             for kind, table in document.tables.items()
@@ -195,7 +198,7 @@ class _Table(_Strict):
     date: str
     versions: list[str]
     samples: int = Field(ge=1)
-    ranges: dict[str, tuple[int, int]] = Field(strict=False)
+    ranges: dict[str, Annotated[list[int], Field(min_length=2, max_length=2)]]
     rates: dict[str, _Rates] = {}
     held_out: dict[str, _HeldOut]
 

@@ -1,0 +1,189 @@
+"""Write docs/kernel-fits.md: ``python docs/kernel_fits.py --data DIR [--check]``.
+
+The tables come from the profiles that servetwin ships; the checks at the end need the measurements in ``--data`` (the
+folder ``profiles`` of the public data).
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from calibrate.fit.grids import on_grid
+from calibrate.importers import aiconfigurator, llmservingsim
+from calibrate.samples import ATTENTION, SampleTable
+from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
+from simcore.hardware import accelerator_names
+
+DOCUMENT = Path(__file__).with_name("kernel-fits.md")
+_DATASHEET = "rtx-pro-6000-blackwell"
+_HEAD = """# Kernel fits
+
+Made by `docs/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibrate.md](calibrate.md) says how they are
+made. Every fifth grid point along every axis was left out, the rest fitted, and the points left out priced by the code
+that the simulator runs. Errors are relative to the measurement; the bias is the mean of log(price / measurement). The
+target is a median of 3% and a P90 of 10% for each kernel kind and accelerator; what misses it is marked. Shipped tables
+are fits of all points.
+"""
+_MISSING = """
+## What is not there
+
+- No chunk over a prefix but on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19): elsewhere prefixes are inferred, see
+  below.
+- No decodes and chunks in one launch but on those two; no unequal contexts anywhere.
+- No int8 or int4 matrix products anywhere; fp8 neither on the A100 nor the RTX 4090, nvfp4 on the B200 and the RTX PRO
+  6000 alone.
+- Experts only for the dtypes listed; none on the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO 6000. Latent
+  attention on H100, H200 and B200, as SGLang runs it.
+- Collectives within a node of 2, 4 or 8 devices; none for the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO
+  6000.
+- No norms, rotary embeddings, activations, sampling: they are left to the roofline.
+"""
+
+
+def document(data: Path) -> str:
+    """The whole document."""
+    lines = [
+        _HEAD,
+        "| accelerator | profile | kernel | points | median | P90 | bias | |",
+        "|---|---|---|---:|---:|---:|---:|---|",
+    ]
+    profiles = [load_profile(name, found) for name in accelerator_names() for found in available_profiles(name)]
+    for profile in profiles:
+        for kind, by_group in profile.errors.items():
+            for group, errors in by_group.items():
+                if group != "all" and len(by_group) == 2:
+                    continue
+                name = kind.replace("_", " ") if group == "all" else f"· {group}"
+                missed = "missed" if group == "all" and (errors.median > 0.03 or errors.p90 > 0.10) else ""
+                lines.append(
+                    f"| {profile.accelerator} | {profile.engine} {profile.version} | {name} | {errors.points:,} "
+                    f"| {errors.median:.1%} | {errors.p90:.1%} | {errors.bias:+.1%} | {missed} |"
+                )
+    lines += ["", *_jumps(data), _MISSING, "## Unequal contexts in a batch", "", *_unequal_contexts(profiles)]
+    lines += ["", "## Chunks over a prefix", "", *_prefixes(data)]
+    lines += ["", "## Decodes beside a chunk", "", *_mixed(data), ""]
+    return "\n".join(lines)
+
+
+def _jumps(data: Path) -> Iterator[str]:
+    """How far products of almost the same size are apart: no smooth fit comes nearer than half of that."""
+    file = data / "aiconfigurator" / "h200_sxm" / "gemm" / "vllm" / "0.19.0" / "gemm_perf.parquet"
+    samples = aiconfigurator.read_table(file)
+    samples = samples.select(samples.columns["dtype"] == "bf16")
+    (tokens, _, _), logs = on_grid(samples, ["tokens", "n", "k"])
+    pairs = [i for i, count in enumerate(tokens[:-1]) if count >= 64 and tokens[i + 1] == count + 1]
+    apart = np.abs(np.expm1(logs[np.array(pairs) + 1] - logs[pairs]))
+    apart = apart[~np.isnan(apart)]
+    yield "Measurements jump themselves: one token more changes a matrix product in bf16 on the H200, of 64 tokens or more,"
+    yield f"by {np.median(apart):.1%} in the median and by {np.quantile(apart, 0.9):.1%} or more in one of ten shapes."
+
+
+def _unequal_contexts(profiles: list[KernelProfile]) -> Iterator[str]:
+    """How far latency at the mean context is from the mean of latencies, over contexts spread as in a real batch."""
+    yield "Latency at the mean context against the mean of the latencies at 64 contexts drawn from a log-normal"
+    yield "distribution of coefficient of variation 1, which it equals if latency is affine in context (32 heads, 8 KV"
+    yield "heads, bf16):"
+    yield ""
+    yield "| accelerator | batch | mean context | difference |"
+    yield "|---|---:|---:|---:|"
+    draws = np.random.default_rng(0).lognormal(-np.log(2) / 2, np.sqrt(np.log(2)), 64)
+    draws /= draws.mean()
+    for profile in profiles:
+        price = profile.generation_attention("bf16", 32, 8, 128)
+        if price is None or profile.engine != "vllm":
+            continue
+        for batch, context in ((16, 1024), (64, 1024), (64, 4096), (256, 1024)):
+            alike = price.seconds(batch, batch * context)
+            spread = np.mean([price.seconds(batch, batch * context * draw) for draw in draws])
+            yield f"| {profile.accelerator} ({profile.version}) | {batch} | {context:,} | {alike / spread - 1:+.1%} |"
+
+
+def _prefixes(data: Path) -> Iterator[str]:
+    """Chunks over prefixes, measured, against what the profile without prefixes infers."""
+    inferring = load_profile(_DATASHEET, "vllm-0.24.0")
+    yield "On the RTX PRO 6000, chunks over prefixes measured under vLLM 0.19 against the profile of vLLM 0.24, which"
+    yield "has none and infers them; the first row, without prefix, is what the two versions and measurements differ by:"
+    yield ""
+    yield "| chunk | prefix | points | median error | P90 | bias |"
+    yield "|---:|---:|---:|---:|---:|---:|"
+    logs, tokens, prefixes = [], [], []
+    for samples in _tables(data, "context_attention"):
+        shape = {name: samples.columns[name][0] for name in ATTENTION}
+        price = inferring.context_attention(
+            str(shape["kv_dtype"]), int(shape["heads"]), int(shape["kv_heads"]), int(shape["head_dim"])
+        )
+        assert price is not None
+        for chunk, prefix, latency_s in zip(
+            samples.columns["tokens"].tolist(), samples.columns["prefix"].tolist(), samples.latency_s, strict=True
+        ):
+            logs.append(np.log(price.seconds(chunk, prefix) / latency_s))
+            tokens.append(chunk)
+            prefixes.append(prefix)
+    error, chunk, prefix = np.array(logs), np.array(tokens), np.array(prefixes)
+    bands = (("any", 0, 1 << 30, 0, 0), ("up to 128", 0, 128, 1, 1 << 30), ("129 to 512", 129, 512, 1, 1 << 30))
+    for name, least, most, shortest, longest in (*bands, ("over 512", 513, 1 << 30, 1, 1 << 30)):
+        chosen = (chunk >= least) & (chunk <= most) & (prefix >= shortest) & (prefix <= longest)
+        yield f"| {name} | {'any' if longest else 'none'} | {chosen.sum()} | {_errors(error[chosen])} |"
+
+
+def _mixed(data: Path) -> Iterator[str]:
+    """A chunk and decodes in one launch against the sum of their prices."""
+    profile = load_profile(_DATASHEET, "vllm-0.19.0")
+    yield "A chunk and decodes in one launch (RTX PRO 6000, vLLM 0.19) against the sum of their two prices less one"
+    yield "floor, the least decode:"
+    yield ""
+    yield "| decodes | points | median error | P90 | bias |"
+    yield "|---:|---:|---:|---:|---:|"
+    errors: dict[int, list[float]] = {}
+    for samples in _tables(data, "mixed_attention"):
+        columns = samples.columns
+        shape = (
+            str(columns["kv_dtype"][0]),
+            int(columns["heads"][0]),
+            int(columns["kv_heads"][0]),
+            int(columns["head_dim"][0]),
+        )
+        chunks, decodes = profile.context_attention(*shape), profile.generation_attention(*shape)
+        assert chunks is not None
+        assert decodes is not None
+        floor_s = decodes.seconds(1, 1)
+        rows = zip(
+            *(columns[name].tolist() for name in ("tokens", "prefix", "batch", "context")),
+            samples.latency_s,
+            strict=True,
+        )
+        for tokens, prefix, batch, context, latency_s in rows:
+            priced = chunks.seconds(tokens, prefix) + decodes.seconds(batch, batch * context) - floor_s
+            errors.setdefault(batch, []).append(float(np.log(priced / latency_s)))
+    for batch in sorted(errors):
+        yield f"| {batch} | {len(errors[batch]):,} | {_errors(np.array(errors[batch]))} |"
+
+
+def _tables(data: Path, kind: str) -> list[SampleTable]:
+    tables = llmservingsim.read_device(data / "llmservingsim", "RTXPRO6000")
+    return [table for table in tables if table.kind == kind]
+
+
+def _errors(logs: np.ndarray) -> str:
+    relative = np.abs(np.expm1(logs))
+    return f"{np.median(relative):.1%} | {np.quantile(relative, 0.9):.1%} | {logs.mean():+.1%}"
+
+
+def main() -> int:
+    """Write the document, or compare; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--check", action="store_true")
+    asked = parser.parse_args()
+    text = document(asked.data)
+    if asked.check:
+        return int(DOCUMENT.read_text(encoding="utf-8") != text)
+    DOCUMENT.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

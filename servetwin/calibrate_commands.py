@@ -1,0 +1,112 @@
+"""``servetwin calibrate``: import public kernel measurements, fit them to a profile."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from calibrate.fit.held_out import FITS, fit_and_check
+from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
+from calibrate.importers.generic_csv import read_samples, write_samples
+from calibrate.profile_writer import Origin, write_profile
+from calibrate.samples import SampleTable, joined
+from simcore.errors import InputError, UnknownNameError
+
+_T = TypeVar("_T")
+
+calibrate_app = typer.Typer(
+    help="Import kernel measurements and fit them to profiles.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+class SourceName(StrEnum):
+    """Where measurements come from."""
+
+    AICONFIGURATOR = "aiconfigurator"
+    LLMSERVINGSIM = "llmservingsim"
+    VIDUR = "vidur"
+    SPLITWISE = "splitwise"
+    APEX_PLUS = "apex-plus"
+
+
+@calibrate_app.command("import")
+def import_command(
+    source: Annotated[SourceName, typer.Argument(help="The project whose measurements to read.")],
+    system: Annotated[str | None, typer.Option(help="The device, as the project names it.")] = None,
+    root: Annotated[
+        Path | None, typer.Option(help="Its folder (or file); an installed aiconfigurator-core if not given.")
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="Only what this engine ran (aiconfigurator).")] = None,
+    version: Annotated[str | None, typer.Option(help="Only what this version ran (aiconfigurator).")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for one CSV file per kernel kind.")] = Path(
+        "samples"
+    ),
+) -> None:
+    """Write public measurements in servetwin's form, one file per kernel kind, accelerator, engine and version."""
+    groups: dict[tuple[str, str, str, str], list[SampleTable]] = {}
+    for table in _read(source, system, root, engine, version):
+        groups.setdefault((table.accelerator, table.engine, table.version, table.kind), []).append(table)
+    if not groups:
+        raise InputError("--engine and --version", f"{engine} {version}", "an engine and a version with tables")
+    out.mkdir(parents=True, exist_ok=True)
+    for (accelerator, made_by, made_with, kind), tables in groups.items():
+        samples = joined(tables)
+        path = out / f"{accelerator}.{made_by}-{made_with}.{kind}.csv"
+        write_samples(samples, path)
+        typer.echo(f"{path}: {len(samples):,} samples")
+
+
+@calibrate_app.command("fit")
+def fit_command(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Samples as 'calibrate import' writes them.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the profile.")],
+    source: Annotated[str, typer.Option(help="Who measured: put into the profile.")] = "own measurements",
+    licence: Annotated[str, typer.Option(help="The licence of the measurements.")] = "not stated",
+    date: Annotated[str, typer.Option(help="When they were made or read.")] = "not stated",
+) -> None:
+    """Fit samples of one accelerator to a profile, and say how well it predicts what it has not seen."""
+    by_kind: dict[str, list[SampleTable]] = {}
+    for file in files:
+        samples = read_samples(file)
+        if samples.kind not in FITS:
+            raise UnknownNameError(f"{file}: kind", samples.kind, FITS)
+        by_kind.setdefault(samples.kind, []).append(samples)
+    accelerators = sorted({part.accelerator for parts in by_kind.values() for part in parts})
+    if len(accelerators) > 1:
+        raise InputError("the files' accelerator", ", ".join(accelerators), "the same in all files")
+    fits = {}
+    for kind, parts in by_kind.items():
+        versions = sorted({f"{part.engine} {part.version}" for part in parts})
+        fits[kind] = (fit_and_check(joined(parts)), Origin(source, licence, date), versions)
+        for group, errors in fits[kind][0].errors.items():
+            typer.echo(
+                f"{kind} ({group}): {errors.points:,} held-out points, median {errors.median:.1%}, "
+                f"P90 {errors.p90:.1%}, bias {errors.bias:+.1%}"
+            )
+    first = next(iter(by_kind.values()))[0]
+    write_profile(out, first.accelerator, first.engine, first.version, fits)
+    typer.echo(f"Profile: {out}")
+
+
+def _read(
+    source: SourceName, system: str | None, root: Path | None, engine: str | None, version: str | None
+) -> Iterable[SampleTable]:
+    if source is SourceName.AICONFIGURATOR:
+        found = aiconfigurator.find_root(root)
+        return aiconfigurator.read_system(found, _needed("--system", system), engine, version)
+    folder = _needed("--root", root)
+    if source is SourceName.LLMSERVINGSIM:
+        return llmservingsim.read_device(folder, _needed("--system", system))
+    if source is SourceName.VIDUR:
+        return vidur.read_profiles(folder)
+    if source is SourceName.SPLITWISE:
+        return splitwise.read_passes(folder)
+    return apex_plus.read_collectives(folder)
+
+
+def _needed(option: str, value: _T | None) -> _T:
+    if value is None:
+        raise InputError(option, None, "given for this source")
+    return value
