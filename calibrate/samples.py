@@ -16,6 +16,7 @@ SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
     "context_attention": (*ATTENTION, "batch", "tokens", "prefix"),
     "generation_attention": (*ATTENTION, "batch", "context"),
     "mixed_attention": (*ATTENTION, "tokens", "prefix", "batch", "context"),
+    "mixed_generation": (*ATTENTION, "batch", "context"),
     "mla_context": (*ATTENTION, "batch", "tokens", "prefix"),
     "mla_generation": (*ATTENTION, "batch", "context"),
     "moe": (

@@ -18,6 +18,7 @@ FITS: dict[str, KindFit] = {
     "gemm": GemmFit(),
     "context_attention": ContextFit(),
     "generation_attention": GenerationFit(),
+    "mixed_generation": GenerationFit(),
     "mla_context": ContextFit(),
     "mla_generation": GenerationFit(),
     "moe": MoeFit(),

@@ -31,7 +31,7 @@ class MoeFit(KindFit):
             for shape, of_model in split_by(own, _MODEL):
                 (routings, tps, eps, tokens), logs = on_grid(of_model, _SPLIT)
                 grid = np.meshgrid(np.arange(len(routings)), tps, eps, tokens, indexing="ij")
-                base = np.log(rates[dtype].seconds(*moe_work(dtype, grid[3] * 1.0, *shape, *grid[1:3])))
+                base = np.log(rates[dtype].seconds(*moe_work(dtype, grid[3] * 1.0, *[*shape, grid[1], grid[2]])))
                 axes = [np.arange(len(routings)) * 1.0, *(np.log(axis) for axis in (tps, eps, tokens))]
                 surface = smooth(axes, logs - base) + base
                 kept = knots_of(tokens, _KNOT_RATIO)

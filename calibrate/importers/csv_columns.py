@@ -48,7 +48,7 @@ class CsvColumns:
         except ValueError:
             for cell, line in zip(cells, self.lines, strict=True):
                 if not _is_number(cell):
-                    raise FileError(self.path, f"{name} is {cell!r}, expected a number", int(line)) from None
+                    raise FileError(self.path, f"{name} is {str(cell)!r}, expected a number", int(line)) from None
             raise
 
     def whole(self, name: str) -> NDArray[np.int64]:

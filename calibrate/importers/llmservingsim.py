@@ -127,6 +127,9 @@ class _Folder:
         yield self._table(
             "generation_attention", file, decodes & ~chunk, {**columns, "batch": batch, "context": context}
         )
+        # The least chunk all but leaves the decodes alone, in the kernel that serves chunks.
+        beside = chunk & decodes & (tokens == tokens[chunk].min()) & (prefix == 0)
+        yield self._table("mixed_generation", file, beside, {**columns, "batch": batch, "context": context})
         mixed = {**columns, "tokens": tokens, "prefix": prefix, "batch": batch, "context": context}
         yield self._table("mixed_attention", file, chunk & decodes, mixed)
 

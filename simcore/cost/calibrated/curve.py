@@ -9,10 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 _FAR = 64.0
 """How many times the largest measured value a curve follows its base; the last slope goes on from there."""
-_STEP = 1.5
-_WIDE = 1.25
-_PARTS = 4
-"""A gap between knots wider than ``_WIDE`` is cut into as many parts."""
+_STEP = 1.25
+"""Knots farther apart than this ratio get others between them."""
 
 
 class Curve:
@@ -30,9 +28,10 @@ class Curve:
         Falling values are raised to the largest before them.
         """
         knots = np.asarray(x, dtype=np.float64)
-        values = np.maximum.accumulate(np.asarray(y, dtype=np.float64))
+        values = np.asarray(y, dtype=np.float64)
         if len(knots) == 0 or np.any(np.diff(knots) <= 0) or knots[0] < 0 or not np.all(values > 0):
             raise ValueError("a curve needs ascending knots and positive latencies")
+        values = np.maximum.accumulate(values)
         self.first = float(knots[0]) if first is None else first
         self.last = float(knots[-1]) if last is None else last
         if len(knots) == 1:  # in proportion from there
@@ -54,10 +53,12 @@ class Curve:
         """
         knots = np.asarray(x, dtype=np.float64)
         far = knots[-1] * _STEP ** np.arange(1, 1 + np.ceil(np.log(_FAR) / np.log(_STEP)))
-        wide = np.flatnonzero(knots[1:] > _WIDE * knots[:-1])
-        shares = np.arange(1, _PARTS) / _PARTS
-        between = knots[wide, None] * (knots[wide + 1] / knots[wide])[:, None] ** shares
-        fine = np.unique(np.concatenate([knots, between.ravel(), far]))
+        parts = np.ceil(np.log(knots[1:] / knots[:-1]) / np.log(_STEP)).astype(np.int64)
+        start = np.repeat(np.log(knots[:-1]), parts)
+        width = np.repeat(np.diff(np.log(knots)) / parts, parts)
+        place = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+        between = np.exp(start + width * place)[place > 0]
+        fine = np.unique(np.concatenate([knots, between, far]))
         logs = np.interp(np.log(fine), np.log(knots), np.asarray(ratio, dtype=np.float64))
         return cls(fine, np.exp(logs) * base(fine), float(knots[0]), float(knots[-1]))
 

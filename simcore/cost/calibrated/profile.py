@@ -28,6 +28,7 @@ KEYS = {
     "gemm": GEMM_KEYS,
     "context_attention": CONTEXT_KEYS,
     "generation_attention": GENERATION_KEYS,
+    "mixed_generation": GENERATION_KEYS,
     "mla_context": CONTEXT_KEYS,
     "mla_generation": GENERATION_KEYS,
     "moe": MOE_KEYS,
@@ -92,7 +93,7 @@ class KernelProfile:
         }
         self._generation = {
             kind: GenerationTable(parsed[kind], rates[kind], errors[kind]["all"])
-            for kind in ("generation_attention", "mla_generation")
+            for kind in ("generation_attention", "mixed_generation", "mla_generation")
             if kind in parsed
         }
 
@@ -112,6 +113,16 @@ class KernelProfile:
     ) -> GenerationPrice | None:
         """Attention of decodes, heads counted on one rank."""
         table = self._generation.get("generation_attention")
+        return None if table is None else table.price(kv_dtype, heads, kv_heads, head_dim, window)
+
+    def mixed_generation(
+        self, kv_dtype: str, heads: int, kv_heads: int, head_dim: int, window: int = 0
+    ) -> GenerationPrice | None:
+        """Attention of decodes launched beside a chunk, which kernels without packed heads serve far less well.
+
+        The launch takes this, and the chunk's price less its floor. None where only decodes alone were measured.
+        """
+        table = self._generation.get("mixed_generation")
         return None if table is None else table.price(kv_dtype, heads, kv_heads, head_dim, window)
 
     def mla_context(self, kv_dtype: str, heads: int) -> ContextPrice | None:

@@ -1,0 +1,108 @@
+"""Fits of made-up kernels find what they were made of; held-out points are every fifth."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from calibrate.fit.held_out import FITS, fit_and_check, held_out
+from calibrate.samples import SampleTable
+from simcore.cost.calibrated.base import Rates, context_work, gemm_work, generation_work
+
+RATES = Rates(5e-6, 6e14, 3e12)
+
+
+def table(kind, latency, text, **axes):
+    grid = list(itertools.product(*axes.values()))
+    columns = {name: np.array(values) for name, values in zip(axes, zip(*grid, strict=True), strict=True)}
+    columns |= {name: np.full(len(grid), value) for name, value in text.items()}
+    latency_s = latency(columns)
+    return SampleTable(kind, "h100-sxm", "vllm", "1", columns, latency_s, "made-up", np.arange(1, len(grid) + 1))
+
+
+def products():
+    return table(
+        "gemm",
+        lambda c: RATES.seconds(*gemm_work("bf16", c["tokens"] * 1.0, c["n"], c["k"])),
+        {"dtype": "bf16"},
+        tokens=[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 2048, 4096],
+        n=[256, 512, 1024, 1536, 2048, 4096, 8192, 16384],
+        k=[256, 512, 1024, 2048, 3072, 4096, 8192, 16384],
+    )
+
+
+def decodes():
+    shape = {"kv_dtype": "bf16", "head_dim": 128, "window": 0}
+    return table(
+        "generation_attention",
+        lambda c: RATES.seconds(
+            *generation_work("bf16", c["heads"], c["kv_heads"], 128, c["batch"], c["context"] * 1.0)
+        ),
+        shape,
+        heads=[16, 32, 64],
+        kv_heads=[2, 4, 8],
+        batch=[1, 2, 4, 8, 16, 32, 64, 128],
+        context=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192],
+    )
+
+
+def prompts():
+    shape = {"kv_dtype": "bf16", "head_dim": 128, "window": 0, "prefix": 0}
+    return table(
+        "context_attention",
+        lambda c: RATES.seconds(
+            *context_work("bf16", c["heads"], c["kv_heads"], 128, 0, c["batch"], c["tokens"] * 1.0)
+        ),
+        shape,
+        heads=[16, 32, 64],
+        kv_heads=[2, 4, 8],
+        batch=[1, 2, 4, 8, 16],
+        tokens=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192],
+    )
+
+
+@pytest.mark.parametrize("make", [products, decodes, prompts])
+def test_smooth_kernels_are_predicted(make):
+    errors = fit_and_check(make()).errors["all"]
+    assert errors.median < 0.02
+    assert errors.p90 < 0.06
+    assert abs(errors.bias) < 0.02
+
+
+@pytest.mark.parametrize("make", [products, decodes, prompts])
+def test_measured_points_are_met(make):
+    samples = make()
+    fit = FITS[samples.kind]
+    logs = np.log(fit.predict(fit.fit(samples), samples) / samples.latency_s)
+    assert np.median(np.abs(logs)) < 0.01
+    assert np.quantile(np.abs(logs), 0.95) < 0.05
+
+
+def test_every_fifth_point_is_held_out_and_never_a_whole_line():
+    samples = products()
+    held = held_out(samples)
+    assert held.mean() == pytest.approx(0.2, abs=0.01)
+    for name in ("tokens", "n", "k"):
+        for value in np.unique(samples.columns[name]):
+            assert held[samples.columns[name] == value].mean() < 0.3
+
+
+def test_a_noisy_kernel_has_honest_errors():
+    samples = products()
+    noise = np.random.default_rng(1).normal(0, 0.1, len(samples))
+    noisy = SampleTable(
+        samples.kind, "h100-sxm", "vllm", "1", samples.columns, samples.latency_s * np.exp(noise), "x", samples.lines
+    )
+    assert 0.05 < fit_and_check(noisy).errors["all"].median < 0.15
+
+
+def test_classes_of_token_counts_are_told_apart():
+    samples = products()
+    more = {name: values.copy() for name, values in samples.columns.items()}
+    more["tokens"] = more["tokens"] + 1
+    columns = {name: np.concatenate([samples.columns[name], more[name]]) for name in more}
+    latency_s = np.concatenate([samples.latency_s, 1.5 * samples.latency_s])
+    both = SampleTable("gemm", "h100-sxm", "vllm", "1", columns, latency_s, "x", np.arange(1, len(latency_s) + 1))
+    multiples = {row[1] for row in FITS["gemm"].fit(both).table.rows}
+    assert multiples == {1, 4}
+    assert {row[1] for row in FITS["gemm"].fit(samples).table.rows} == {1}

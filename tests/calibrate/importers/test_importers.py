@@ -1,0 +1,177 @@
+"""Importers: the right shapes and units, and errors that name file and line."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
+from calibrate.importers.generic_csv import read_samples, write_samples
+from simcore.errors import FileError, InputError, UnknownNameError
+
+
+@pytest.fixture
+def profiles(shared_data):
+    return shared_data / "profiles"
+
+
+def test_aiconfigurator_reads_every_kernel_table(profiles):
+    root = aiconfigurator.find_root(profiles / "aiconfigurator")
+    tables = list(aiconfigurator.read_system(root, "a100_sxm"))
+    assert {table.kind for table in tables} == {
+        "gemm",
+        "context_attention",
+        "generation_attention",
+        "moe",
+        "collective",
+    }
+    assert {(table.engine, table.version) for table in tables} == {("vllm", "0.14.0"), ("nccl", "2.27.3")}
+    assert {table.accelerator for table in tables} == {"a100-sxm-80gb"}
+    gemm = next(table for table in tables if table.kind == "gemm")
+    one = (gemm.columns["tokens"] == 1024) & (gemm.columns["n"] == 4096) & (gemm.columns["k"] == 4096)
+    # 34.4 GFLOP take 110 us at the datasheet's 312 TFLOP/s.
+    assert 1.1e-4 < gemm.latency_s[one][0] < 3e-4
+
+
+def test_sizes_of_messages_count_elements(profiles):
+    root = aiconfigurator.find_root(profiles / "aiconfigurator")
+    (table,) = aiconfigurator.read_system(root, "a100_sxm", "nccl")
+    largest = (table.columns["operation"] == "all_reduce") & (table.columns["ranks_per_node"] == 8)
+    index = np.flatnonzero(largest)[np.argmax(table.columns["bytes"][largest])]
+    carried = 2 * 7 / 8 * table.columns["bytes"][index] / table.latency_s[index]
+    assert 200e9 < carried < 300e9  # of 300 GB/s per direction
+
+
+def test_unknown_systems_are_named(profiles):
+    root = profiles / "aiconfigurator"
+    with pytest.raises(UnknownNameError, match="Did you mean 'h200_sxm'"):
+        list(aiconfigurator.read_system(root, "h20_sxm"))
+    with pytest.raises(InputError, match="aiconfigurator-core"):
+        aiconfigurator.find_root(None)
+
+
+def parquet(folder: Path, rows: dict, name: str = "gemm_perf") -> Path:
+    path = folder / "h100_sxm" / "gemm" / "vllm" / "0.19.0" / f"{name}.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.table(rows), path)
+    return path
+
+
+GOOD = {"gemm_dtype": ["bfloat16"] * 3, "m": [1, 2, 4], "n": [64] * 3, "k": [64] * 3, "latency": [0.01, 0.01, 0.02]}
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("latency", [0.01, -1.0, 0.02], "line 2: latency is -0.001, expected above zero"),
+        ("latency", [0.01, 0.01, float("nan")], "line 3: latency is nan"),
+        ("n", [64, 64, 0], "line 3: n is 0, expected a whole number of at least 1"),
+    ],
+)
+def test_broken_rows_name_file_and_row(tmp_path, column, values, message):
+    path = parquet(tmp_path, {**GOOD, column: values})
+    with pytest.raises(FileError, match=message) as raised:
+        aiconfigurator.read_table(path)
+    assert str(path) in str(raised.value)
+
+
+def test_missing_columns_and_other_tables_are_refused(tmp_path):
+    with pytest.raises(FileError, match="no column latency"):
+        aiconfigurator.read_table(parquet(tmp_path / "a", {k: v for k, v in GOOD.items() if k != "latency"}))
+    with pytest.raises(FileError, match="not a kernel table"):
+        aiconfigurator.read_table(parquet(tmp_path / "b", GOOD, "whole_engine"))
+    assert aiconfigurator.table_files(tmp_path / "b", "h100_sxm") == []
+
+
+def test_the_fastest_kernel_of_a_shape_is_kept(tmp_path):
+    rows = {name: values[:2] for name, values in GOOD.items()} | {"m": [8, 8], "latency": [0.03, 0.01]}
+    samples = aiconfigurator.read_table(parquet(tmp_path, rows | {"kernel_source": ["slow", "fast"]}))
+    assert samples.latency_s.tolist() == [1e-5]
+
+
+def test_llmservingsim_knows_the_shapes_of_layers(profiles):
+    tables = list(llmservingsim.read_device(profiles / "llmservingsim", "RTX4090"))
+    shapes = {(t.columns["n"][0], t.columns["k"][0]) for t in tables if t.kind == "gemm"}
+    assert shapes == {(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (128256, 4096)}
+    kinds = {table.kind for table in tables}
+    assert kinds == {
+        "gemm",
+        "layer",
+        "context_attention",
+        "generation_attention",
+        "mixed_generation",
+        "mixed_attention",
+    }
+    with pytest.raises(UnknownNameError):
+        list(llmservingsim.read_device(profiles / "llmservingsim", "RTX4080"))
+
+
+def test_vidur_layers_and_collectives(profiles):
+    path = profiles / "vidur/compute/h100/meta-llama/Llama-2-7b-hf/mlp.csv"
+    tables = list(vidur.read_layers(path, "h100-sxm"))
+    whole = [table.select(table.columns["tokens"] == 4096) for table in tables]
+    assert {(int(t.columns["n"].max()), int(t.columns["k"].max())) for t in whole} == {
+        (12288, 4096),
+        (4096, 4096),
+        (22016, 4096),
+        (4096, 11008),
+    }
+    collective = vidur.read_collective(profiles / "vidur/network/h100_dgx/all_reduce.csv", "h100-sxm")
+    assert set(collective.columns["ranks_per_node"]) <= {1, 2, 4, 8}
+
+
+def test_splitwise_and_apex_plus(profiles):
+    passes = list(splitwise.read_passes(profiles / "splitwise-sim/perf_model.csv"))
+    assert {(table.kind, table.accelerator) for table in passes} == {
+        (kind, name) for kind in ("prompt_pass", "token_pass") for name in ("a100-sxm-80gb", "h100-sxm")
+    }
+    collectives = list(apex_plus.read_collectives(profiles / "apex_plus"))
+    assert {table.accelerator for table in collectives} == {"h100-sxm", "h200-sxm"}
+    assert all((table.latency_s > 1e-6).all() for table in collectives)
+
+
+def test_broken_csv_rows_name_file_and_line(profiles, tmp_path):
+    source = profiles / "vidur/network/h100_dgx/all_reduce.csv"
+    for old, new, message in (
+        ("0.037", "fast", r"all_reduce.csv, line 2: time_stats.all_reduce.median is 'fast', expected a number"),
+        (",8,2048,", ",8,", r"all_reduce.csv, line 2: 11 columns where the header has 12"),
+    ):
+        path = tmp_path / "all_reduce.csv"
+        shutil.copy(source, path)
+        path.write_text(path.read_text().replace(old, new, 1))
+        with pytest.raises(FileError, match=message):
+            vidur.read_collective(path, "h100-sxm")
+
+
+def test_own_form_goes_round(tmp_path):
+    samples = aiconfigurator.read_table(parquet(tmp_path, GOOD))
+    path = tmp_path / "own.csv"
+    write_samples(samples, path)
+    again = read_samples(path)
+    assert (again.kind, again.accelerator, again.engine, again.version) == ("gemm", "h100-sxm", "vllm", "0.19.0")
+    assert again.latency_s == pytest.approx(samples.latency_s)
+    assert {name: values.tolist() for name, values in again.columns.items()} == {
+        name: values.tolist() for name, values in samples.columns.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "value", "message"),
+    [
+        (2, "version", "0.20", "line 3: version is '0.19.0' in the first row but differs"),
+        (1, "tokens", "1.5", "line 2: tokens is 1.5, expected a whole number"),
+        (3, "latency_s", "", "line 4: latency_s is '', expected a number"),
+    ],
+)
+def test_broken_rows_of_own_form(tmp_path, line, column, value, message):
+    path = tmp_path / "own.csv"
+    write_samples(aiconfigurator.read_table(parquet(tmp_path, GOOD)), path)
+    rows = list(csv.reader(path.read_text().splitlines()))
+    rows[line][rows[0].index(column)] = value
+    path.write_text("\n".join(",".join(row) for row in rows))
+    with pytest.raises(FileError, match=message):
+        read_samples(path)
