@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from servetwin.cli import app
+from servetwin.app import app
 from simcore.cost.calibrated import load_profile
 from simcore.errors import InputError
 
