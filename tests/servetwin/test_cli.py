@@ -146,7 +146,8 @@ def test_every_help_is_plain_and_whole(command, arguments):
     [
         (
             ("runn",),
-            "the command is 'runn', expected one of calibrate, compare, doctor, fidelity, hardware, memory, models, parity, policies, run, ",
+            "the command is 'runn', expected one of calibrate, compare, doctor, fidelity, hardware, memory, models, "
+            "parity, policies, run, ",
         ),
         (
             ("trace", "lits"),
