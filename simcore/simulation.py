@@ -16,6 +16,8 @@ from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.building import build_memory
 from simcore.memory.capacity import tensor_parallel_reach
 from simcore.memory.plan import MemoryPlan, kv_format, weight_dtype
+from simcore.memory.retention import with_retention
+from simcore.memory.warm_up import check_warm_up, warm_up
 from simcore.metrics.distribution import cumulative_points_of_gaps
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
@@ -57,17 +59,20 @@ class Simulation:
         Raises ``ServetwinError`` for whatever a user can get wrong, before anything runs.
         """
         scenario = with_absolute_paths(parse_scenario(document), base_dir)
-        spec = load_model(scenario.model)
+        memory = scenario.memory
+        spec = with_retention(load_model(scenario.model), memory.retention, memory.block_size_tokens)
         accelerator = load_accelerator(scenario.cluster.accelerator)
         _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
+        plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
+        check_warm_up(scenario, plan, has_contents(workload))
         return cls(
             scenario,
             spec,
             accelerator,
             _step_cost(scenario, spec, accelerator),
             workload,
-            MemoryPlan.of(scenario, spec, accelerator, has_contents(workload)),
+            plan,
             _max_context_tokens(scenario, spec),
         )
 
@@ -139,11 +144,13 @@ class Simulation:
     def _scheduler(self, clock: Clock) -> Scheduler:
         shares = has_contents(self.workload)
         section = self.scenario.scheduler
+        memory = build_memory(self.scenario, self.spec, self.memory, shares, lambda: to_s(clock.now_ns))
+        warm_up(memory, self.scenario, self.workload)
         return Scheduler(
             build_policy("ordering", section.ordering, "scheduler.ordering"),
             build_policy("batching", section.batching, "scheduler.batching"),
             build_policy("preemption", section.preemption.victim, "scheduler.preemption.victim"),
-            build_memory(self.scenario, self.spec, self.memory, shares, lambda: to_s(clock.now_ns)),
+            memory,
             self.cost.window_tokens,
             section.reserve_whole_prompt,
             section.preemption.mode,

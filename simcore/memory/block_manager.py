@@ -31,7 +31,7 @@ class KVBlockManager(Paging):
     of them has which makes no difference.
     """
 
-    __slots__ = ("_keys", "_pool", "_prefix_caching", "_published_blocks", "_tables", "_unsettled")
+    __slots__ = ("_keys", "_pool", "_prefix_caching", "_published_blocks", "_tables", "_unsettled", "pinned_blocks")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class KVBlockManager(Paging):
         self._pool = BlockPool(total_blocks, order, expiry)
         self._tables: dict[int, list[int]] = {}
         self._unsettled: list[int] = []
+        self.pinned_blocks = 0
         self._keys = RequestKeys(block_size_tokens, namespace)
         self._published_blocks: dict[int, int] = {}
 
@@ -129,6 +130,27 @@ class KVBlockManager(Paging):
         self._pool.release([shared])
         table[-1] = own
         return BlockCopy(shared, own)
+
+    def load(self, request: Request, pinned_tokens: int) -> None:
+        """Have a prompt in the cache before anything runs, as far as memory goes, its first tokens for good.
+
+        ``request`` stands for whoever computed it; it holds nothing afterwards. Pinned are whole blocks.
+        """
+        pool, block_size = self._pool, self.block_size_tokens
+        found = pool.find(self._keys.of(request).between(0, request.prompt_tokens // block_size))
+        pool.hold(found, request.priority)
+        missing = request.prompt_tokens // block_size - len(found)
+        table = found + pool.take(min(missing, pool.free_blocks))
+        pool.publish(table, len(found), self._keys.of(request).between(len(found), len(table)), request.priority)
+        pinned = table[: pinned_tokens // block_size]
+        self.pinned_blocks += pool.hold_for_good(pinned)
+        pool.release(table)
+        self.free_blocks = pool.free_blocks
+        self._keys.forget(request)
+
+    def total_for(self, request: Request) -> int:
+        """Blocks that a request could have with a replica to itself: all that are not pinned."""
+        return self.total_blocks - self.pinned_blocks
 
     def table(self, request: Request) -> list[int]:
         """The blocks of a running request, in order; while it decodes, those that are settled."""

@@ -35,6 +35,7 @@ class BlockPool:
         "_free_since_s",
         "_keys",
         "_later_copies",
+        "_pinned",
         "_published",
         "_ranked",
         "references",
@@ -50,6 +51,7 @@ class BlockPool:
         self._free_since_s = [0.0] * total_blocks if expiry is not None else []
         self._published: dict[int, int] = {}
         self._later_copies: dict[int, OrderedDict[int, None]] = {}
+        self._pinned: set[int] = set()
 
     @property
     def free_blocks(self) -> int:
@@ -102,6 +104,14 @@ class BlockPool:
             if ranked is not None:
                 ranked.used(block, priority)
         return were_free
+
+    def hold_for_good(self, blocks: Sequence[int]) -> int:
+        """Hold held blocks once more, never to be given up; returns how many were not pinned before."""
+        fresh = [block for block in blocks if block not in self._pinned]
+        self._pinned.update(fresh)
+        for block in fresh:
+            self.references[block] += 1
+        return len(fresh)
 
     def held(self, blocks: Sequence[int]) -> int:
         """How many of these blocks somebody holds."""
@@ -163,7 +173,7 @@ class BlockPool:
 
     def check(self, tables: Iterable[Sequence[int]]) -> None:
         """Recount everything from the block tables; raises AssertionError where the books are wrong."""
-        references = [0] * len(self.references)
+        references = [int(block in self._pinned) for block in range(len(self.references))]
         for table in tables:
             for block in table:
                 references[block] += 1

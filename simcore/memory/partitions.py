@@ -55,7 +55,7 @@ class KVPartitions:
 
     def total_for(self, request: Request) -> int:
         """Blocks that a request could have with a replica to itself."""
-        return self.part_of(request).total_blocks
+        return self.part_of(request).total_for(request)
 
     def apart(self, one: Request, other: Request) -> bool:
         """Whether what one request gives up is of no use to the other."""
@@ -92,6 +92,12 @@ class KVPartitions:
     def forget(self, request: Request) -> None:
         """A waiting request will not come back."""
         self.part_of(request).forget(request)
+
+    def load(self, request: Request, pinned_tokens: int) -> None:
+        """Have a prompt in its tenant's cache before anything runs, its first tokens for good."""
+        part = self.part_of(request)
+        assert isinstance(part, KVBlockManager)
+        part.load(request, pinned_tokens)
 
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""

@@ -1,6 +1,6 @@
 """The scenario document: everything a run depends on, checked before anything runs."""
 
 from simcore.scenario.reading import engine_names, override, parse_scenario, read_scenario
-from simcore.scenario.sections import Scenario
+from simcore.scenario.sections import Retention, Scenario
 
-__all__ = ["Scenario", "engine_names", "override", "parse_scenario", "read_scenario"]
+__all__ = ["Retention", "Scenario", "engine_names", "override", "parse_scenario", "read_scenario"]

@@ -72,15 +72,17 @@ class PrefixCache(_Section):
     A block that no request holds is given up by the ``eviction`` policy when memory is needed, and not found any more
     ``expires_after_s`` after it was released. ``tenant_shares`` give named tenants shares of all KV memory for
     themselves alone, in use and in the cache; the others have what is left. ``index`` is how blocks are found, and with
-    it when they enter and how they are given up: as in vLLM (``hash``) or SGLang (``radix``).
+    it when they enter and how they are given up: as in vLLM (``hash``) or SGLang (``radix``). The prompts of the first
+    ``warm_up_requests`` of the workload are in the cache from the start, of each the first ``pinned_tokens`` for good.
     """
 
     index: Literal["hash", "radix"] = "hash"
-
     eviction: Policy = {"name": "lru"}
     share_between_tenants: bool = False
     salt: str = ""
     expires_after_s: LongerThanZero | None = None
+    warm_up_requests: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    pinned_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     tenant_shares: dict[Text, Share] = {}
 
     @field_validator("tenant_shares")
@@ -89,6 +91,25 @@ class PrefixCache(_Section):
         if sum(shares.values()) > 1:
             raise ValueError(f"shares that add up to at most 1, not {sum(shares.values()):g}")
         return shares
+
+
+class Retention(_Section):
+    """What is kept of a request in memory: all, or in every layer no more than stated.
+
+    ``window_tokens`` keeps the last tokens and the first ``sink_tokens`` (StreamingLLM); ``budget_tokens`` keeps so
+    many tokens, wherever they are (H2O).
+    """
+
+    sink_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 4
+    window_tokens: Count | None = None
+    budget_tokens: Count | None = None
+
+    @field_validator("budget_tokens")
+    @classmethod
+    def _one_of_them(cls, tokens: int | None, info: ValidationInfo) -> int | None:
+        if tokens is not None and info.data.get("window_tokens") is not None:
+            raise ValueError("nothing beside window_tokens, as a request keeps a window or a budget")
+        return tokens
 
 
 class Memory(_Section):
@@ -108,6 +129,7 @@ class Memory(_Section):
     prefix_caching: bool = False
     prefix_cache: PrefixCache = PrefixCache()
     kv_sharing_layers: Annotated[int, Field(ge=1, le=10_000)] = 1
+    retention: Retention = Retention()
 
 
 def with_whole_keys(value: Any) -> Any:

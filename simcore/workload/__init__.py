@@ -1,7 +1,7 @@
 """Workloads: requests with their arrivals and lengths, made at random or read from a trace."""
 
 from simcore.workload.batch import NO_OUTPUT_LIMIT, ClosedLoop, OpenLoop, RequestBatch
-from simcore.workload.building import Workload, build_workload, has_contents
+from simcore.workload.building import Workload, build_workload, first_requests, has_contents
 from simcore.workload.config import StreamsWorkload, SyntheticWorkload, TraceWorkload, WorkloadConfig
 from simcore.workload.sessions import Sessions
 
@@ -17,5 +17,6 @@ __all__ = [
     "Workload",
     "WorkloadConfig",
     "build_workload",
+    "first_requests",
     "has_contents",
 ]

@@ -162,3 +162,15 @@ def has_contents(workload: Workload) -> bool:
     """Whether a workload says what its requests contain, so that some may have tokens in common."""
     requests = workload.requests if isinstance(workload, ClosedLoop | Sessions) else next(workload.batches())
     return requests.contents is not None
+
+
+def first_requests(workload: Workload, count: int) -> RequestBatch:
+    """The first ``count`` requests of a workload, or all of them if there are fewer."""
+    if isinstance(workload, ClosedLoop | Sessions):
+        return workload.requests.at(slice(0, count))
+    batches: list[RequestBatch] = []
+    for batch in workload.batches():
+        batches.append(batch)
+        if sum(map(len, batches)) >= count:
+            break
+    return concatenate(batches).at(slice(0, count))

@@ -96,6 +96,7 @@ def sections():
         "cluster": fields(Cluster),
         **inner,
         "memory.prefix_cache": fields(type(scenario.memory.prefix_cache), scenario.memory.prefix_cache),
+        "memory.retention": fields(type(scenario.memory.retention), scenario.memory.retention),
         "scheduler.preemption": fields(type(preemption), preemption),
         "batching: chunked-prefill": {name: default(value) for name, value in batching.items() if name != "name"},
         "workload": fields(workload.SenderSection),

@@ -1,0 +1,32 @@
+"""Engines that keep only part of what a request has said: attention sinks with a window, or a fixed budget."""
+
+from dataclasses import replace
+
+from simcore.models import ModelSpec
+from simcore.scenario import Retention
+
+
+def with_retention(spec: ModelSpec, retention: Retention, block_size_tokens: int) -> ModelSpec:
+    """The model as an engine runs it that keeps no more than ``retention`` of each request in any layer.
+
+    Sinks and a window (StreamingLLM, arXiv:2309.17453) take the blocks in which the first ``sink_tokens`` lie and a
+    window: as many blocks, read as often, as one window of all these tokens. A budget (H2O, arXiv:2306.14048) keeps
+    that many tokens, wherever they are, and takes as much as a window of so many. Layers with a window of their own
+    keep the smaller.
+    """
+    kept_tokens = retention.budget_tokens
+    if retention.window_tokens is not None:
+        sink_blocks = -(-retention.sink_tokens // block_size_tokens)
+        kept_tokens = sink_blocks * block_size_tokens + retention.window_tokens
+    if kept_tokens is None:
+        return spec
+    groups = tuple(
+        replace(
+            group,
+            attention=replace(
+                group.attention, window_tokens=min(kept_tokens, group.attention.window_tokens or kept_tokens)
+            ),
+        )
+        for group in spec.layer_groups
+    )
+    return replace(spec, layer_groups=groups)

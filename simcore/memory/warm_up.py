@@ -1,0 +1,44 @@
+"""Prompts that are in the prefix cache before a run begins."""
+
+from simcore.errors import InputError
+from simcore.memory import KVBlockManager, KVMemory, KVPartitions
+from simcore.memory.plan import MemoryPlan
+from simcore.request import Request
+from simcore.scenario import Scenario
+from simcore.workload import Workload, first_requests
+
+_FIELD = "memory.prefix_cache.warm_up_requests"
+
+
+def check_warm_up(scenario: Scenario, plan: MemoryPlan, shares_content: bool) -> None:
+    """Raise ``InputError`` if prompts are to be cached in advance and that is not possible."""
+    cache = scenario.memory.prefix_cache
+    if cache.pinned_tokens and not cache.warm_up_requests:
+        expected = f"0, or {_FIELD} of at least 1, since what is pinned is cached from the start"
+        raise InputError("memory.prefix_cache.pinned_tokens", cache.pinned_tokens, expected)
+    if not cache.warm_up_requests:
+        return
+    reasons = {
+        "nothing is known of what its requests contain": not shares_content,
+        "memory.prefix_caching is off": not scenario.memory.prefix_caching,
+        "memory.prefix_cache.index is not hash": cache.index != "hash",
+        "blocks that have left windows are given back": plan.layout.releases,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise InputError(_FIELD, cache.warm_up_requests, f"0, since {reason}")
+
+
+def warm_up(memory: KVMemory, scenario: Scenario, workload: Workload) -> None:
+    """Put the prompts of the workload's first requests into the cache, the last of them used last."""
+    cache = scenario.memory.prefix_cache
+    if not cache.warm_up_requests:
+        return
+    assert isinstance(memory, KVBlockManager | KVPartitions)
+    requests = first_requests(workload, cache.warm_up_requests)
+    assert requests.contents is not None
+    tenants = None if requests.tenant is None else requests.tenant.tolist()
+    for place, content in enumerate(requests.contents):
+        tenant = "" if tenants is None else requests.tenants[tenants[place]]
+        prompt_tokens = int(requests.prompt_tokens[place])
+        memory.load(Request(-1 - place, 0, prompt_tokens, tenant=tenant, content=content), cache.pinned_tokens)
