@@ -43,6 +43,11 @@ class DeficitRoundRobin(GroupOrdering):
         """The first tenant from the current turn on that has something left of its quanta."""
         waiting = {group.name: group for group in groups}
         turn, granted = self._turn, dict(self._granted)
+        quanta = {name: self.quantum_tokens * self.weights.get(name, 1.0) for name in waiting}
+        rounds = min((_served(group) - granted[name]) // quanta[name] for name, group in waiting.items())
+        if rounds > 1:  # whole rounds in which nobody would have anything left
+            for name, quantum in quanta.items():
+                granted[name] += (rounds - 1) * quantum
         while True:
             name = self._ring[turn]
             if name in waiting and granted[name] > _served(waiting[name]):
@@ -51,7 +56,7 @@ class DeficitRoundRobin(GroupOrdering):
             turn = (turn + 1) % len(self._ring)
             following = self._ring[turn]
             if following in waiting:
-                granted[following] += self.quantum_tokens * self.weights.get(following, 1.0)
+                granted[following] += quanta[following]
 
     def admitted(self, request: RequestView, now_s: float) -> None:
         """Keep the turn and the quanta granted on the way to it."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from policies.ordering import GroupOrdering, Ordering
+from policies.ordering import CacheAwareOrdering, GroupOrdering, Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
@@ -18,7 +18,7 @@ class TwoLevel(Ordering):
     inner: Ordering = field(default_factory=FirstComeFirstServed)
 
     def __post_init__(self) -> None:
-        if isinstance(self.inner, GroupOrdering):
+        if isinstance(self.inner, GroupOrdering | CacheAwareOrdering):
             raise ValueError(f"inner is a {type(self.inner).__name__}, expected an ordering that sorts by a key alone")
 
     @property
@@ -33,6 +33,19 @@ class TwoLevel(Ordering):
     def admitted(self, request: RequestView, now_s: float) -> None:
         """Pass it on."""
         self.inner.admitted(request, now_s)
+
+    def ended(self, request: RequestView) -> None:
+        """Pass it on."""
+        self.inner.ended(request)
+
+    @property
+    def promotes_after_s(self) -> float | None:
+        """As the inner ordering does."""
+        return self.inner.promotes_after_s
+
+    def promoted(self, request: RequestView) -> None:
+        """Pass it on."""
+        self.inner.promoted(request)
 
     @property
     def predictors(self) -> tuple[LengthPredictor, ...]:

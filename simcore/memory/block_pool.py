@@ -69,10 +69,17 @@ class BlockPool:
         published = self._published
         for key in keys:
             block = published.get(key)
-            if block is None or (self._expiry is not None and self._expired(block, self._expiry)):
+            if block is not None and self._expiry is not None and self._expired(block, self._expiry):
+                block = self._fresh_copy(key, self._expiry)
+            if block is None:
                 break
             found.append(block)
         return found
+
+    def _fresh_copy(self, key: int, expiry: Expiry) -> int | None:
+        """The first later copy that has not expired: it is found however long the ones before it stay around."""
+        copies = self._later_copies.get(key, ())
+        return next((block for block in copies if not self._expired(block, expiry)), None)
 
     def _expired(self, block: int, expiry: "Expiry") -> bool:
         return not self.references[block] and expiry.now_s() - self._free_since_s[block] >= expiry.after_s

@@ -21,7 +21,8 @@ def fill_under_contention(
 
     Where memory runs short, victims are preempted to be computed again ("recompute") or dropped ("reject"), or whoever
     needs a block sits this step out ("wait"); if then nobody could run, victims are preempted after all. A victim that
-    this step had already served gives its tokens and blocks back. Unlike the plain way this walks the batch, so it is
+    this step had already served gives its tokens and blocks back; a request that is its own victim ends the step for
+    those after it. Unlike the plain way this walks the batch, so it is
     for steps in which something gives.
     """
     memory, pool = scheduler.memory, scheduler.pool
@@ -53,6 +54,8 @@ def fill_under_contention(
             else:
                 scheduler.preempt(victim, now_s, granted)
                 plan.preempted = [*plan.preempted, victim]
+        if request.number not in scheduler.running and mode == "recompute" and not memory.partitioned:
+            break  # as vLLM does: where a request gives way itself, nobody after it is served
         if request.number in scheduler.running:
             if request.pool is not None:
                 memory.extend(request, blocks)

@@ -221,6 +221,16 @@ def test_what_expired_is_not_found():
     assert memory.cached_prefix(request_of(1, (0, 17)))[0] == 0
 
 
+def test_what_was_computed_again_after_it_expired_is_found():
+    now_s = [0.0]
+    memory = KVBlockManager(30, BLOCK_SIZE, prefix_caching=True, expiry=Expiry(10.0, lambda: now_s[0]))
+    found = []
+    for number, time_s in enumerate([0.0, 1.0, 20.0, 21.0, 22.0]):
+        now_s[0] = time_s
+        found.append(served(memory, request_of(number, (0, 17))))
+    assert found == [0, 16, 0, 16, 16]
+
+
 @pytest.mark.parametrize(
     ("eviction", "kept"),
     [("lru", {"late"}), ("lfu", {"often"}), ("priority", {"urgent"}), ("length-aware", {"often"})],

@@ -5,6 +5,7 @@ import pytest
 from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
+from policies.ordering.two_level import TwoLevel
 from policies.preemption.latest import Latest
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import Request
@@ -187,3 +188,21 @@ def test_a_watermark_keeps_blocks_free_beside_others_but_never_starves():
     assert step(scheduler)[1] == {1: 4, 2: 4}
     scheduler.submit(Request(3, 3, 20), 0.0)
     assert step(scheduler)[1] == {1: 1, 2: 1}  # 8 of 10 free before this step, 6 after it, and 5 + 3 are needed
+
+
+class SecondToCome(Latest):
+    def victim(self, running):
+        return list(running)[1]
+
+
+def test_where_a_request_gives_way_itself_nobody_after_it_is_served():
+    memory = KVBlockManager(3, 4)
+    scheduler = Scheduler(TwoLevel(), ChunkedPrefill(), SecondToCome(), memory)
+    for number, (prompt, priority) in enumerate([(1, 0), (4, 5), (1, 6)]):
+        scheduler.submit(Request(number, number, prompt, priority=priority), 0.0)
+    assert step(scheduler)[1] == {0: 1, 1: 4, 2: 1}
+    # All three blocks are held, and request 1 needs a second one.
+    plan, tokens = step(scheduler)
+    assert ([request.number for request in plan.preempted], tokens) == ([1], {0: 1})
+    assert [request.number for request in plan.stalled] == [2]
+    assert step(scheduler)[1] == {0: 1, 2: 1}
