@@ -114,7 +114,7 @@ VALUES = [
     ),
     (
         "scheduler.ordering={name: vtc, weights: {a: -1}}",
-        "scheduler.ordering.weights.a is -1.0, expected a number from.",
+        "scheduler.ordering.weights.a is -1.0, expected a number from 1e-06 to 1e+06.",
     ),
     (
         "scheduler.batching={name: slo-feedback, min_batched_tokens: 9000}",
