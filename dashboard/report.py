@@ -10,6 +10,7 @@ from dashboard.figures.distributions import distribution
 from dashboard.figures.kv_occupancy import kv_occupancy
 from dashboard.figures.lengths import length_histograms
 from dashboard.figures.load import load_over_time
+from dashboard.figures.service import MOST_TENANTS, tenant_service
 from dashboard.figures.style import shade
 from dashboard.figures.throughput import throughput_over_time
 from dashboard.figures.time_bins import StepBins, coarse_edges, fine_edges, replica_count, run_end_s
@@ -43,6 +44,7 @@ def render_report(result: Result, title: str) -> str:
             latency_section(summary),
             _distributions(result),
             _over_time(result),
+            _tenants(result),
             _workload(result),
             details_section(summary),
             _origin(result),
@@ -96,6 +98,15 @@ def _over_time(result: Result) -> str:
         figure_block("throughput", figures["throughput"], "Throughput", rates),
     )
     return section("Over time", f'<div class="stack">{"".join(blocks)}</div>')
+
+
+def _tenants(result: Result) -> str:
+    figure = tenant_service(result.requests, run_end_s(result))
+    if figure is None:
+        return ""
+    caption = "Prompt tokens of admitted requests and twice the output tokens delivered, since the start of the run"
+    caption += f"; the {MOST_TENANTS} tenants served most." if len(figure.data) == MOST_TENANTS else "."
+    return section("Tenants", figure_block("service", figure, "Service over time", caption))
 
 
 def _workload(result: Result) -> str:

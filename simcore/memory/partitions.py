@@ -13,8 +13,9 @@ PartManager = KVBlockManager | KVRadixManager
 class KVPartitions:
     """A block manager of its own for each named tenant, and one for all others.
 
-    What one tenant sends changes neither the blocks that another may have nor what its requests find cached. Since
-    blocks belong to one or the other, decode steps cannot be planned by counts over all requests.
+    What one tenant sends changes neither the blocks that another may have nor what its requests, in the same order,
+    find cached. Steps and the queue are shared all the same, so it can change when they run and, with that, the order.
+    Since blocks belong to one or the other, decode steps cannot be planned by counts over all requests.
     """
 
     partitioned = True

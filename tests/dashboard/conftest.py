@@ -15,6 +15,7 @@ REQUEST = {
     "request_id": 0,
     "state": "finished",
     "reason": "",
+    "tenant": "",
     "replica": 0,
     "prompt_tokens": 100,
     "output_tokens": 11,

@@ -145,6 +145,7 @@ def test_a_long_run_gives_a_small_page(make_result):
         "request_id": np.arange(count),
         "state": np.full(count, "finished"),
         "reason": np.full(count, ""),
+        "tenant": np.full(count, ""),
         "replica": np.zeros(count, dtype=np.int64),
         "prompt_tokens": generator.integers(1, 5000, count),
         "output_tokens": generator.integers(1, 500, count),

@@ -1,0 +1,28 @@
+"""What each tenant was served over time."""
+
+from itertools import cycle
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILION, panels
+from simcore.metrics.fairness import service_over_time
+from simcore.result import Columns
+
+_POINTS = 201
+MOST_TENANTS = 10
+"""More curves than these cannot be told apart; those served most are drawn."""
+
+
+def tenant_service(requests: Columns, end_s: float) -> go.Figure | None:
+    """Service of each tenant since the start of the run (see ``simcore.metrics.fairness``); None with one tenant."""
+    if len(np.unique(requests["tenant"])) < 2 or end_s == 0:
+        return None
+    times_s = np.linspace(0.0, end_s, _POINTS)
+    curves = service_over_time(requests, times_s)
+    drawn = sorted(curves, key=lambda tenant: (-curves[tenant][-1], tenant))[:MOST_TENANTS]
+    figure = panels("time (s)", "service (weighted tokens)")
+    for tenant, colour in zip(drawn, cycle((BLUE, ORANGE, GREEN, VERMILION, GREY)), strict=False):
+        line = {"color": colour, "width": 1.6}
+        figure.add_scatter(x=times_s, y=curves[tenant], name=tenant or "(unnamed)", mode="lines", line=line)
+    return figure
