@@ -1,7 +1,9 @@
 """A token budget steered by latency."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.batching import Batching, StepLimits, at_least_one
 from policies.views import ReplicaView, RequestView
@@ -12,9 +14,11 @@ class SloFeedback(Batching):
     """Chunked prefill whose token budget shrinks while P99 TPOT misses its limit, and grows while only P99 TTFT does.
 
     Additive increase, multiplicative decrease (Chiu and Jain 1989), judged over the last ``window`` finished requests,
-    once per ``every`` of them: a smaller budget makes steps shorter, a larger one prompts quicker.
+    once per ``every`` of them: a smaller budget makes steps shorter, a larger one prompts quicker. Limits that are not
+    stated are the tightest objectives of the scenario, if it has any.
     """
 
+    from_objectives: ClassVar[Mapping[str, str]] = {"ttft_p99_s": "ttft_s", "tpot_p99_s": "tpot_s"}
     ttft_p99_s: float = 1.0
     tpot_p99_s: float = 0.05
     min_batched_tokens: int = 512

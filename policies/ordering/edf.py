@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.ordering import Ordering
 from policies.views import RequestView
@@ -11,9 +12,11 @@ from policies.views import RequestView
 class EarliestDeadlineFirst(Ordering):
     """Serve the request whose first token is due first (Liu and Layland, JACM 1973).
 
-    The deadline is ``ttft_s`` after arrival, or what ``ttft_s_by_priority`` says for the request's level.
+    The deadline is ``ttft_s`` after arrival, or what ``ttft_s_by_priority`` says for the request's level. Where
+    ``ttft_s`` is not stated, it is the tightest objective for TTFT of the scenario, if that has one.
     """
 
+    from_objectives: ClassVar[Mapping[str, str]] = {"ttft_s": "ttft_s"}
     ttft_s: float = 1.0
     ttft_s_by_priority: Mapping[int, float] = field(default_factory=dict)
 

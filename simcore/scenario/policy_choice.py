@@ -53,6 +53,21 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
         raise ServetwinError(f"{field}.{error}.") from error
 
 
+def with_objectives(
+    kind: str, section: Mapping[str, Any], objectives: Mapping[str, Mapping[str, float]]
+) -> Mapping[str, Any]:
+    """The section with limits that a policy takes over from the scenario's objectives, where it does not state them.
+
+    A policy's ``from_objectives`` maps such parameters to metrics; of several limits for one the tightest is taken.
+    """
+    name = section.get("name")
+    if name not in policy_names(kind):
+        return section
+    taken_over = getattr(policy_class(kind, str(name)), "from_objectives", {})
+    limits = {parameter: objectives[metric] for parameter, metric in taken_over.items() if objectives[metric]}
+    return {parameter: min(limit.values()) for parameter, limit in limits.items()} | dict(section)
+
+
 def _unknown_parameter(field: str, key: str, policy: str, known: tuple[str, ...]) -> InputError:
     expected = f"a parameter of {policy}: {', '.join(sorted(known))}" if known else f"nothing, as {policy} has none"
     return InputError(field, Phrase("an unknown parameter"), expected, nearest_name(key, known))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
-from simcore.scenario.policy_choice import complete_policy
+from simcore.scenario.policy_choice import complete_policy, with_objectives
 from simcore.scenario.sections import Scenario
 from simcore.validation import explain
 from simcore.yaml_text import parse_yaml, read_yaml, yaml_problem
@@ -86,7 +86,7 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
         scenario = Scenario.model_validate(complete)
     except ValidationError as error:
         raise explain(error, Scenario) from error
-    scheduler, cluster = scenario.scheduler, scenario.cluster
+    scheduler, cluster, objectives = scenario.scheduler, scenario.cluster, scenario.slo.model_dump()
     victim = complete_policy("preemption", scheduler.preemption.victim, "scheduler.preemption.victim")
     scheduler = scheduler.model_copy(
         update={
@@ -94,8 +94,8 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
                 complete_policy("admission", policy, f"scheduler.admission.{index}")
                 for index, policy in enumerate(scheduler.admission)
             ],
-            "ordering": complete_policy("ordering", scheduler.ordering, "scheduler.ordering"),
-            "batching": complete_policy("batching", scheduler.batching, "scheduler.batching"),
+            "ordering": _completed("ordering", scheduler.ordering, objectives),
+            "batching": _completed("batching", scheduler.batching, objectives),
             "preemption": scheduler.preemption.model_copy(update={"victim": victim}),
         }
     )
@@ -106,6 +106,10 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     cache = cache.model_copy(update={"eviction": eviction})
     memory = scenario.memory.model_copy(update={"prefix_cache": cache})
     return scenario.model_copy(update={"scheduler": scheduler, "cluster": cluster, "memory": memory})
+
+
+def _completed(kind: str, section: Mapping[str, Any], objectives: Mapping[str, Any]) -> dict[str, Any]:
+    return complete_policy(kind, with_objectives(kind, section, objectives), f"scheduler.{kind}")
 
 
 _POLICY_LIST = ("scheduler", "admission")
