@@ -19,6 +19,7 @@ from simcore.metrics.token_gaps import StepDurations
 from simcore.request import Request
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.swapping import Swapping
 
 GAVE_WAY = "gave way when KV memory ran short"
 
@@ -71,6 +72,8 @@ class Replica:
         self._row: list[int] = []
         self._same_batch = False
         scheduler.step_price = self._expected_s
+        if scheduler.loading is not None:
+            scheduler.loading.on_loaded = self._look_again
         self._process = clock.process(self._run())
 
     def submit(self, request: Request, output_tokens: int) -> None:
@@ -158,10 +161,14 @@ class Replica:
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
                 self.tokens.preempted(request)
+            for request in plan.swapped_in:
+                if request.pool is not None:
+                    self.tokens.returned(request)
+                    self._executor.follow(request)
             for request in plan.dropped:
                 self._drop(request)
-            if plan.dropped:
-                next_event_ns = clock.next_event_ns  # the clients of dropped requests are told now
+            if plan.dropped or plan.loading:
+                next_event_ns = clock.next_event_ns  # what dropping and loading led to may be due at once
             if not plan.decoding and not plan.chunks:
                 if not plan.preempted and not plan.dropped:
                     yield self._sleep(plan.retry_ns)
@@ -173,6 +180,8 @@ class Replica:
             if plan.retry_ns is not None:
                 within_ns = min(within_ns, max(plan.retry_ns - start_ns, 1))
             durations_ns = self._price(plan, within_ns)
+            if scheduler.swapping is not None:
+                durations_ns = self._after_swaps(scheduler.swapping, start_ns, durations_ns)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
             self._interruptible = disturbed and len(durations_ns) > 1 and not self._alone
             self._in_progress = (plan, start_ns, durations_ns)
@@ -235,6 +244,11 @@ class Replica:
             steps = scheduler.steps_before_shortage(steps)
         return self._cost.decode_steps_ns(pool, steps, within_ns)
 
+    def _after_swaps(self, swapping: Swapping, start_ns: int, durations_ns: StepDurations) -> StepDurations:
+        """The step that moves blocks takes so much longer, and is one."""
+        transfers_ns = swapping.space.busy_until_ns - start_ns
+        return [int(durations_ns[0]) + transfers_ns] if transfers_ns > 0 else durations_ns
+
     def _end(self, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int) -> None:
         """Note that the plan's steps, which began at ``start_ns``, are done."""
         scheduler, executor, pool = self.scheduler, self._executor, self.scheduler.pool
@@ -265,6 +279,8 @@ class Replica:
                     self.tokens.joined(request, now_ns)
         if not stay_behind:
             self.tokens.last_token_ns = now_ns
+        if scheduler.loading is not None:
+            scheduler.loading.write_through()
         if self._check:
             scheduler.check_invariants()
 
@@ -320,7 +336,7 @@ class Replica:
         How many steps a jump takes depends on arrivals; whether the batch is the same does not.
         """
         scheduler = self.scheduler
-        plain = not (plan.chunks or plan.stalled or plan.preempted or plan.dropped)
+        plain = not (plan.chunks or plan.stalled or plan.preempted or plan.dropped or plan.swapped_in)
         row = self._row
         if row:
             if plain and self._same_batch and row[2] == start_ns:
@@ -337,7 +353,7 @@ class Replica:
             plan.prefill_tokens,
             plan.decoding,
             len(scheduler.running),
-            scheduler.waiting.size,
+            scheduler.waiting_requests,
             used_blocks,
             used_blocks,
             scheduler.pool.context_tokens,

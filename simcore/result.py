@@ -1,6 +1,6 @@
 """What a run leaves in memory: its scenario in full, the summary, and two tables of columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ class Result:
     order of time; both are dictionaries of equally long arrays, so that ``pandas.DataFrame(result.requests)`` works.
     Times are seconds from the start of the run; what never came to be is NaN. ``token_gaps`` is the distribution of
     the gaps between tokens (ITL), thinned out: ``value_s``, ascending, and the ``share`` of all gaps up to it.
+    ``transfers`` has one row per transfer between GPU memory and what lies below.
     """
 
     scenario: dict[str, Any]
@@ -24,6 +25,7 @@ class Result:
     requests: Columns
     steps: Columns
     token_gaps: Columns
+    transfers: Columns = field(default_factory=dict)
 
     def __str__(self) -> str:
         counts, metrics = self.summary["counts"], self.summary["metrics"]

@@ -15,6 +15,7 @@ from simcore.errors import InputError, ServetwinError
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.building import build_memory
 from simcore.memory.capacity import tensor_parallel_reach
+from simcore.memory.offloading import Offloading, recompute_time
 from simcore.memory.plan import MemoryPlan, kv_format, weight_dtype
 from simcore.memory.retention import with_retention
 from simcore.memory.warm_up import check_warm_up, warm_up
@@ -23,6 +24,7 @@ from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
 from simcore.metrics.tables import request_table, step_table
 from simcore.metrics.token_gaps import merged
+from simcore.metrics.transfers import transfer_table
 from simcore.models import ModelSpec, load_model
 from simcore.replica import Replica
 from simcore.result import Result
@@ -66,6 +68,7 @@ class Simulation:
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
         check_warm_up(scenario, plan, has_contents(workload))
+        Offloading.build(scenario, plan, Clock())  # so that what is wrong with it is told now
         return cls(
             scenario,
             spec,
@@ -85,10 +88,12 @@ class Simulation:
         started = perf_counter()
         clock, recorder, scenario = Clock(), Recorder(), self.scenario
         warmup_ns = to_ns(scenario.measurement.warmup_s)
-        alone = scenario.cluster.replicas == 1
+        count = scenario.cluster.replicas
+        offloadings = [Offloading.build(scenario, self.memory, clock) for _ in range(count)]
+        schedulers = [self._scheduler(clock, offloading) for offloading in offloadings]
         replicas = [
-            Replica(clock, index, self._scheduler(clock), self.cost, recorder, warmup_ns, alone, fast_forward, check)
-            for index in range(scenario.cluster.replicas)
+            Replica(clock, index, scheduler, self.cost, recorder, warmup_ns, count == 1, fast_forward, check)
+            for index, scheduler in enumerate(schedulers)
         ]
         for replica in replicas:
             replica.clients_give_up = scenario.workload.gives_up
@@ -116,7 +121,7 @@ class Simulation:
         for replica in replicas:
             replica.close(clock.now_ns)
         simulated = perf_counter()
-        requests, steps = request_table(recorder), step_table(recorder)
+        requests, steps, transfers = request_table(recorder), step_table(recorder), transfer_table(offloadings)
         finished = requests["state"] == "finished"
         lengths = (requests["prompt_tokens"] + requests["output_tokens"])[finished]
         facts = RunFacts(
@@ -134,18 +139,22 @@ class Simulation:
                 *self.memory.notices(lengths),
             ),
             cut_off=clock.has_more_to_do,
+            offloadings=tuple(offloadings),
             simulation_wall_s=simulated - started,
         )
         gaps = [replica.tokens.gaps.chunks() for replica in replicas]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
-        summary = summarise(facts, requests, steps, gaps, all_gaps, started)
-        return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps))
+        summary = summarise(facts, requests, steps, transfers, gaps, all_gaps, started)
+        return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps), transfers)
 
-    def _scheduler(self, clock: Clock) -> Scheduler:
+    def _scheduler(self, clock: Clock, offloading: Offloading) -> Scheduler:
         shares = has_contents(self.workload)
-        section = self.scenario.scheduler
+        section, memory_section = self.scenario.scheduler, self.scenario.memory
         memory = build_memory(self.scenario, self.spec, self.memory, shares, lambda: to_s(clock.now_ns))
         warm_up(memory, self.scenario, self.workload)
+        recompute_ns = None
+        if memory_section.load_from_tiers == "if-faster":
+            recompute_ns = recompute_time(self.cost, memory_section.block_size_tokens)
         return Scheduler(
             build_policy("ordering", section.ordering, "scheduler.ordering"),
             build_policy("batching", section.batching, "scheduler.batching"),
@@ -155,8 +164,10 @@ class Simulation:
             section.reserve_whole_prompt,
             section.preemption.mode,
             section.preemption.reserved_blocks,
-            floor(self.total_blocks * self.scenario.memory.watermark_share),
+            floor(self.total_blocks * memory_section.watermark_share),
             section.preemption.inherit_priority,
+            offloading.loading(memory, recompute_ns),
+            offloading.swapping,
         )
 
 

@@ -47,6 +47,11 @@ class KVBlockCounter(Paging):
                 self._use(cached_blocks)
         self.allocate(self.blocks_for(cached_tokens + tokens) - cached_blocks)
 
+    def restore(self, request: Request, tokens: int) -> None:
+        """Give a swapped-out request blocks for its computed tokens and ``tokens`` more as it comes back."""
+        self._left_behind.pop(request.number, None)
+        self.allocate(self.blocks_for(request.computed_tokens + tokens))
+
     def grow(self, request: Request, tokens: int) -> None:
         """Give a request that prefills the blocks for its next ``tokens`` tokens."""
         self.allocate(self.blocks_to_grow(request.computed_tokens, tokens))

@@ -1,9 +1,10 @@
 """Paged KV memory with block tables and a prefix cache."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
+from simcore.content import BlockKeys
 from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
@@ -29,9 +30,21 @@ class KVBlockManager(Paging):
 
     Blocks for decoding requests are allocated for all of them together and settled when one leaves: until then, which
     of them has which makes no difference.
+
+    With ``tiers_below``, these take copies: it is noted what was published since ``newly_published`` was asked last.
     """
 
-    __slots__ = ("_keys", "_pool", "_prefix_caching", "_published_blocks", "_tables", "_unsettled", "pinned_blocks")
+    __slots__ = (
+        "_keys",
+        "_noted",
+        "_pool",
+        "_prefix_caching",
+        "_published_blocks",
+        "_tables",
+        "_tiers_below",
+        "_unsettled",
+        "pinned_blocks",
+    )
 
     def __init__(
         self,
@@ -41,9 +54,12 @@ class KVBlockManager(Paging):
         namespace: Namespace = one_for_all,
         order: FreeOrder | None = None,
         expiry: Expiry | None = None,
+        tiers_below: bool = False,
     ) -> None:
         super().__init__(total_blocks, block_size_tokens)
         self._prefix_caching = prefix_caching
+        self._tiers_below = tiers_below
+        self._noted: list[tuple[BlockKeys, int, int]] = []
         self._pool = BlockPool(total_blocks, order, expiry)
         self._tables: dict[int, list[int]] = {}
         self._unsettled: list[int] = []
@@ -58,13 +74,29 @@ class KVBlockManager(Paging):
 
     def admit(self, request: Request, cached_tokens: int, tokens: int) -> None:
         """Give a waiting request the cached blocks that it found, and blocks for ``tokens`` more."""
+        self.admit_to_load(request, cached_tokens, tokens)
+        self._publish(request, cached_tokens + tokens)
+
+    def admit_to_load(self, request: Request, cached_tokens: int, tokens: int) -> None:
+        """Do what ``admit`` does, but with ``tokens`` that will be loaded, and can be found only after ``loaded``."""
         found = self._find(request) if cached_tokens else []
         self._use(self._pool.hold(found, request.priority))
         new_blocks = self.blocks_for(cached_tokens + tokens) - len(found)
         self._use(new_blocks)
         self._tables[request.number] = found + self._pool.take(new_blocks)
         self._published_blocks[request.number] = len(found)
-        self._publish(request, cached_tokens + tokens)
+
+    def loaded(self, request: Request) -> None:
+        """Let the blocks be found that a request has loaded; tiers need no copies of them."""
+        self._publish(request, request.computed_tokens, copy=False)
+
+    def restore(self, request: Request, tokens: int) -> None:
+        """Give a swapped-out request blocks for its computed tokens and ``tokens`` more as it comes back."""
+        blocks = self.blocks_for(request.computed_tokens + tokens)
+        self._use(blocks)
+        self._tables[request.number] = self._pool.take(blocks)
+        self._published_blocks[request.number] = 0
+        self._publish(request, request.computed_tokens)
 
     def grow(self, request: Request, tokens: int) -> None:
         """Give a request that prefills the blocks for its next ``tokens`` tokens."""
@@ -152,6 +184,23 @@ class KVBlockManager(Paging):
         """Blocks that a request could have with a replica to itself: all that are not pinned."""
         return self.total_blocks - self.pinned_blocks
 
+    def keys_to_load(self, request: Request, cached_tokens: int) -> list[int]:
+        """Keys of the blocks that a waiting request could take from below, after the cached ones that it found."""
+        usable = (request.tokens_to_compute - 1) // self.block_size_tokens
+        return list(self._keys.of(request).between(cached_tokens // self.block_size_tokens, usable))
+
+    def newly_published(self) -> Iterator[tuple[list[int], int]]:
+        """Prefixes of which blocks were published since this was asked last, and how many blocks are older.
+
+        What has lost its block meanwhile is left out.
+        """
+        noted, self._noted = self._noted, []
+        for keys, first, end in noted:
+            prefix = list(keys.between(0, end))
+            end = first + len(self._pool.find(prefix[first:]))
+            if first < end:
+                yield prefix[:end], first
+
     def table(self, request: Request) -> list[int]:
         """The blocks of a running request, in order; while it decodes, those that are settled."""
         return self._tables[request.number]
@@ -181,7 +230,7 @@ class KVBlockManager(Paging):
         usable = (request.tokens_to_compute - 1) // self.block_size_tokens
         return self._pool.find(self._keys.of(request).between(0, usable))
 
-    def _publish(self, request: Request, tokens: int) -> None:
+    def _publish(self, request: Request, tokens: int, copy: bool = True) -> None:
         if not self._prefix_caching:
             return
         first, end = self._published_blocks[request.number], tokens // self.block_size_tokens
@@ -189,3 +238,5 @@ class KVBlockManager(Paging):
             self._published_blocks[request.number] = end
             keys = self._keys.of(request).between(first, end)
             self._pool.publish(self._tables[request.number], first, keys, request.priority)
+            if self._tiers_below and copy:
+                self._noted.append((self._keys.of(request), first, end))

@@ -49,7 +49,9 @@ def build_memory(
             leaves = None if eviction.by_release else LeafOrder(ranking(), describe_runs(*facts))
             return KVRadixManager(blocks, section.block_size_tokens, namespace, leaves, expiry)
         order = None if eviction.by_release else RankedOrder(ranking(), describe_blocks(*facts))
-        return KVBlockManager(blocks, section.block_size_tokens, section.prefix_caching, namespace, order, expiry)
+        return KVBlockManager(
+            blocks, section.block_size_tokens, section.prefix_caching, namespace, order, expiry, bool(section.tiers)
+        )
 
     if not cache.tenant_shares:
         return manager(total_blocks)

@@ -59,6 +59,10 @@ class KVGroupCounter(Paging):
         """Give a waiting request blocks for its first ``tokens`` tokens."""
         self._use(self.blocks_to_grow(0, tokens))
 
+    def restore(self, request: Request, tokens: int) -> None:
+        """Give a swapped-out request blocks for its computed tokens and ``tokens`` more as it comes back."""
+        self._use(self.blocks_for(request.computed_tokens) + self.blocks_to_grow(request.computed_tokens, tokens))
+
     def grow(self, request: Request, tokens: int) -> None:
         """Give a request that prefills the blocks for its next ``tokens`` tokens."""
         self._use(self.blocks_to_grow(request.computed_tokens, tokens))

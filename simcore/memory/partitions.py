@@ -71,6 +71,11 @@ class KVPartitions:
         self.part_of(request).admit(request, cached_tokens, tokens)
         self._note_peak()
 
+    def restore(self, request: Request, tokens: int) -> None:
+        """Give a swapped-out request blocks for its computed tokens and ``tokens`` more as it comes back."""
+        self.part_of(request).restore(request, tokens)
+        self._note_peak()
+
     def grow(self, request: Request, tokens: int) -> None:
         """Give a request that prefills the blocks for its next ``tokens`` tokens."""
         self.part_of(request).grow(request, tokens)

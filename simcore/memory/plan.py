@@ -39,12 +39,13 @@ def releases_windows(scenario: Scenario, spec: ModelSpec, shares_content: bool) 
 def counts_suffice(scenario: Scenario, shares_content: bool) -> bool:
     """Whether it makes no difference which blocks a request has, so that their number is enough.
 
-    That is so without a prefix cache, and with one in order of release if no two requests say the same.
+    That is so without a prefix cache, and with one in order of release if no two requests say the same and no tiers
+    keep copies.
     """
     cache = scenario.memory.prefix_cache
     eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
     in_order = cache.index == "hash" and eviction.by_release and cache.expires_after_s is None
-    plain = in_order and not shares_content
+    plain = in_order and not shares_content and not scenario.memory.tiers
     return not cache.tenant_shares and (plain or not scenario.memory.prefix_caching)
 
 

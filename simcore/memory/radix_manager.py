@@ -79,6 +79,15 @@ class KVRadixManager(Paging):
         own = self._take(self.blocks_for(cached_tokens + tokens) - found)
         self._holdings[request.number] = _Holding(node, found, own, tree.accesses)
 
+    def restore(self, request: Request, tokens: int) -> None:
+        """Give a swapped-out request blocks for its computed tokens and ``tokens`` more as it comes back.
+
+        They are its own, whatever the tree has, until they enter it.
+        """
+        tree = self._tree
+        own = self._take(self.blocks_for(request.computed_tokens + tokens))
+        self._holdings[request.number] = _Holding(tree.root, 0, own, tree.accesses)
+
     def grow(self, request: Request, tokens: int) -> None:
         """Give a request that prefills the blocks for its next ``tokens`` tokens."""
         self._holdings[request.number].own += self._take(self.blocks_to_grow(request.computed_tokens, tokens))

@@ -52,6 +52,11 @@ class GapTracker:
         if request.known_output_tokens and request.lost_token_ns == UNSET:
             request.lost_token_ns = last_token_ns
 
+    def returned(self, request: Request) -> None:
+        """Follow a request again that decodes on where it was when it was preempted."""
+        self._laggards[request.number] = request.lost_token_ns
+        request.lost_token_ns = UNSET
+
     def dropped(self, request: Request) -> None:
         """Forget a request."""
         self._laggards.pop(request.number, None)

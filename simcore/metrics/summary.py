@@ -13,6 +13,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.memory.kv_bytes import kv_bytes_per_token
+from simcore.memory.offloading import Offloading
 from simcore.memory.plan import kv_format
 from simcore.metrics.confidence import LEVEL, SECTIONS, interval
 from simcore.metrics.definitions import normalised_latency_s, prefix_hit_rate
@@ -20,6 +21,7 @@ from simcore.metrics.fairness import fairness
 from simcore.metrics.objectives import kept_all, missed_any, objectives
 from simcore.metrics.statistics import Statistics, of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
+from simcore.metrics.transfers import link_figures, swap_figures, tier_figures
 from simcore.models import ModelSpec
 from simcore.result import Columns
 from simcore.scenario import Scenario
@@ -54,6 +56,7 @@ class RunFacts:
     block_tables: int
     work: tuple[WorkCounter, ...]
     peak_used_blocks: int
+    offloadings: tuple[Offloading, ...]
     notices: tuple[str, ...]
     cut_off: bool
     simulation_wall_s: float
@@ -63,6 +66,7 @@ def summarise(
     facts: RunFacts,
     requests: Columns,
     steps: Columns,
+    transfers: Columns,
     gaps: Sequence[Sequence[CountedGaps]],
     all_gaps: CountedGaps,
     started: float,
@@ -95,7 +99,9 @@ def summarise(
         "preemptions": {
             "total": int(steps["preempted_requests"].sum()),
             "requests": int((requests["preemptions"] > 0).sum()),
+            **swap_figures(facts.offloadings),
         },
+        "links": link_figures(facts.offloadings, transfers, end_s),
         "utilisation": _utilisation(facts, requests, steps, end_s),
         "cost": _cost(facts, requests, end_s),
         "pricing": {
@@ -212,6 +218,8 @@ def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dic
     mean_blocks = (steps["used_blocks"] + steps["used_blocks_at_end"]) / 2
     held = float((mean_blocks * (steps["end_s"] - steps["start_s"])).sum())
     all_blocks = facts.total_blocks * scenario.cluster.replicas
+    admitted = requests["first_scheduled_s"] >= scenario.measurement.warmup_s
+    hit_rate = prefix_hit_rate(requests["cached_tokens"][admitted], requests["prompt_tokens"][admitted])
     return {
         "block_size_tokens": block_size,
         "blocks_per_replica": facts.total_blocks,
@@ -221,14 +229,10 @@ def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dic
         ),
         "peak_used_blocks": facts.peak_used_blocks,
         "mean_used_share": held / (all_blocks * end_s) if end_s else None,
-        "prefix_hit_rate": _hit_rate(requests, scenario) if scenario.memory.prefix_caching else None,
+        "prefix_hit_rate": hit_rate if scenario.memory.prefix_caching else None,
+        "tiers": tier_figures(facts.offloadings, requests, admitted),
         "source": "computed" if scenario.memory.num_gpu_blocks is None else "given",
     }
-
-
-def _hit_rate(requests: Columns, scenario: Scenario) -> float | None:
-    admitted = requests["first_scheduled_s"] >= scenario.measurement.warmup_s
-    return prefix_hit_rate(requests["cached_tokens"][admitted], requests["prompt_tokens"][admitted])
 
 
 def _in_system_s(requests: Columns, end_s: float) -> float:

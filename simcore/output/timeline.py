@@ -1,7 +1,8 @@
-"""A run as a timeline that opens in ui.perfetto.dev: steps, queues, memory and the first requests.
+"""A run as a timeline that opens in ui.perfetto.dev: steps, queues, memory, transfers and the first requests.
 
 The format is Chrome's ("Trace Event Format", Google, 2016), which Perfetto reads: a process per replica with its steps
-as complete events ("X") and its counters ("C"), requests as nested asynchronous events ("b", "e"), one per phase.
+and transfers as complete events ("X") and its counters ("C"), requests as nested asynchronous events ("b", "e"), one
+per phase.
 Times are whole microseconds from the start of the run.
 """
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from simcore.clock import NS_PER_S
 from simcore.errors import InputError
 from simcore.files import writing
+from simcore.output.transfer_tracks import track_names, transfer_events
 from simcore.result import Columns, Result
 
 Event = dict[str, Any]
@@ -27,6 +29,8 @@ _STEPS_TID = 1
 # At most a quarter of all events tells of requests. One request takes eight: begin and end of itself and three phases.
 _REQUESTS_SHARE = 4
 _EVENTS_PER_REQUEST = 8
+# And a quarter of transfers, where there are any.
+_TRANSFERS_SHARE = 4
 # Column, name of the counter, name of its unit; Perfetto shows the two names as one.
 _COUNTERS = (
     ("running_requests", "running", "requests"),
@@ -67,16 +71,23 @@ def _write(result: Result, stream: TextIO, max_events: int) -> None:
     kept_requests = min(all_requests, max_events // _REQUESTS_SHARE // _EVENTS_PER_REQUEST)
     changed, idle_after = _counter_changes(steps)
     events_upto = np.cumsum(1 + changed.sum(axis=1) + len(_COUNTERS) * idle_after)
-    left_for_steps = max_events - kept_requests * _EVENTS_PER_REQUEST
+    all_transfers = len(result.transfers["link"]) if result.transfers else 0
+    kept_transfers = min(all_transfers, max_events // _TRANSFERS_SHARE)
+    left_for_steps = max_events - kept_requests * _EVENTS_PER_REQUEST - kept_transfers
     kept_rows = _rows_within(events_upto, left_for_steps)
     other: dict[str, Any] = {"requests": all_requests, "rows_of_steps": all_rows}
+    if all_transfers:
+        other["transfers"] = all_transfers
     notes: list[Event] = []
-    if kept_rows < all_rows or kept_requests < all_requests:
+    if kept_rows < all_rows or kept_requests < all_requests or kept_transfers < all_transfers:
         kept_rows = _rows_within(events_upto, left_for_steps - 1)
         missing = {"requests": all_requests - kept_requests, "rows_of_steps": all_rows - kept_rows}
         other |= {"left_out": missing, "max_events": max_events}
         cut_us = _us(float(steps["start_s"][kept_rows])) if kept_rows < all_rows else _us(_end_s(result))
         text = f"left out: {missing['rows_of_steps']} later rows of steps, {missing['requests']} later requests"
+        if all_transfers:
+            missing["transfers"] = all_transfers - kept_transfers
+            text += f", {missing['transfers']} later transfers"
         notes.append(
             {
                 "ph": "i",
@@ -94,6 +105,7 @@ def _write(result: Result, stream: TextIO, max_events: int) -> None:
         _names(result, bool(notes)),
         notes,
         _step_events(steps, kept_rows, changed, idle_after),
+        transfer_events(result.transfers, kept_transfers, _FIRST_REPLICA_PID),
         _request_events(requests, kept_requests, _us(_end_s(result))),
     ):
         for event in events:
@@ -151,6 +163,8 @@ def _names(result: Result, with_notes: bool) -> Iterator[Event]:
         yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
         track = "notes" if pid == _NOTES_PID else "steps"
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": _STEPS_TID, "args": {"name": track}}
+        if pid != _NOTES_PID:
+            yield from track_names(result.transfers, pid, pid - _FIRST_REPLICA_PID)
 
 
 def _step_events(

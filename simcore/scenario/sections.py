@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.memory.kv_bytes import CHANNEL_GROUP
 from simcore.models.weight_formats import WeightFormatName
+from simcore.scenario.tier_sections import TIER_ORDER, Gigabytes, HostLink, TierSection
 from simcore.workload.config import LongerThanZero, Seconds, WorkloadConfig
 from simcore.workload.lengths import MAX_TOKENS
 
@@ -119,6 +120,9 @@ class Memory(_Section):
     stay free when a request is admitted beside others. With ``prefix_caching``, full blocks that nobody holds any more
     serve requests that begin with the same tokens, until the memory is needed. Of ``kv_sharing_layers`` layers in
     succession the first has a KV cache, which the others read.
+
+    Copies of full blocks go to the ``tiers`` below, from which they are loaded. ``swap_space_gb`` of CPU memory is for
+    requests that are swapped out.
     """
 
     block_size_tokens: Annotated[int, Field(ge=1, le=256)] = 16
@@ -130,6 +134,24 @@ class Memory(_Section):
     prefix_cache: PrefixCache = PrefixCache()
     kv_sharing_layers: Annotated[int, Field(ge=1, le=10_000)] = 1
     retention: Retention = Retention()
+    tiers: list[TierSection] = []
+    load_from_tiers: Literal["always", "if-faster"] = "always"
+    prefetch_from_tiers: bool = False
+    swap_space_gb: Gigabytes = 4.0
+    host_link: HostLink = HostLink()
+
+    @field_validator("tiers")
+    @classmethod
+    def _in_order(cls, tiers: list[TierSection], info: ValidationInfo) -> list[TierSection]:
+        places = [TIER_ORDER.index(tier.name) for tier in tiers]
+        if places != sorted(set(places)):
+            raise ValueError(f"each tier at most once, in the order {', '.join(TIER_ORDER)}")
+        cache = info.data.get("prefix_cache", PrefixCache())
+        if tiers and not info.data.get("prefix_caching", True):
+            raise ValueError("none without prefix_caching, since tiers keep what the prefix cache publishes")
+        if tiers and (cache.index != "hash" or cache.tenant_shares):
+            raise ValueError("none unless prefix_cache.index is hash and there are no prefix_cache.tenant_shares")
+        return tiers
 
 
 def with_whole_keys(value: Any) -> Any:
@@ -147,7 +169,7 @@ class Preemption(_Section):
     hold the memory for which a more urgent one waits are served first while memory is short.
     """
 
-    mode: Literal["recompute", "wait", "reject"] = "recompute"
+    mode: Literal["recompute", "swap", "wait", "reject"] = "recompute"
     victim: Policy = {"name": "latest"}
     reserved_blocks: Annotated[
         dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0, le=2**31 - 1)]], BeforeValidator(with_whole_keys)

@@ -6,29 +6,32 @@ from policies.batching import StepLimits
 from policies.views import RunningView
 from simcore.request import Request
 from simcore.scheduling.inheritance import with_heirs_first
+from simcore.scheduling.loading import make_room
 from simcore.scheduling.plan import BatchPlan
+from simcore.scheduling.swapping import swap_out
 
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler import Scheduler
 
-PreemptionMode = Literal["recompute", "wait", "reject"]
+PreemptionMode = Literal["recompute", "swap", "wait", "reject"]
 
 
 def fill_under_contention(
-    scheduler: "Scheduler", limits: StepLimits, now_s: float, mode: PreemptionMode = "recompute"
+    scheduler: "Scheduler", limits: StepLimits, now_ns: int, mode: PreemptionMode = "recompute"
 ) -> BatchPlan:
     """Serve running requests in order of admission, or heirs of urgency first, as far as budget and memory last.
 
-    Where memory runs short, victims are preempted to be computed again ("recompute") or dropped ("reject"), or whoever
-    needs a block sits this step out ("wait"); if then nobody could run, victims are preempted after all. A victim that
-    this step had already served gives its tokens and blocks back; a request that is its own victim ends the step for
-    those after it. Unlike the plain way this walks the batch, so it is
-    for steps in which something gives.
+    Where memory runs short, victims are preempted to be computed again ("recompute"), swapped out if there is room and
+    else computed again ("swap"), or dropped ("reject"), or whoever needs a block sits this step out ("wait"); if then
+    nobody could run, victims are preempted after all. A victim that this step had already served gives its tokens and
+    blocks back; a request that is computed again as its own victim ends the step for those after it. Unlike the plain
+    way this walks the batch, so it is for steps in which something gives.
     """
     memory, pool = scheduler.memory, scheduler.pool
     budget = limits.max_batched_tokens
     served: dict[int, int] = {}
     plan = BatchPlan(preempted=[], dropped=[])
+    now_s = now_ns / 1e9
     for request in with_heirs_first(scheduler, now_s) if scheduler.inherit_priority else [*scheduler.running.values()]:
         if budget == 0:
             break
@@ -41,6 +44,7 @@ def fill_under_contention(
         else:
             tokens = min(request.tokens_to_compute, limits.max_chunk_tokens, budget)
             blocks = memory.blocks_to_grow(request.computed_tokens, tokens)
+        make_room(scheduler, plan, blocks)
         if mode == "wait" and blocks > memory.free_for(request):
             plan.short_of_memory = True
             continue
@@ -51,9 +55,12 @@ def fill_under_contention(
             if mode == "reject":
                 scheduler.drop(victim, granted)
                 plan.dropped = [*plan.dropped, victim]
+                continue
+            if mode == "swap" and swap_out(scheduler, victim, granted, now_ns):
+                plan.swapped_out = [*plan.swapped_out, victim]
             else:
                 scheduler.preempt(victim, now_s, granted)
-                plan.preempted = [*plan.preempted, victim]
+            plan.preempted = [*plan.preempted, victim]
         if request.number not in scheduler.running and mode == "recompute" and not memory.partitioned:
             break  # as vLLM does: where a request gives way itself, nobody after it is served
         if request.number in scheduler.running:
@@ -64,7 +71,7 @@ def fill_under_contention(
             served[request.number] = tokens
             budget -= tokens
     if plan.short_of_memory and not served:
-        return fill_under_contention(scheduler, limits, now_s, "recompute")
+        return fill_under_contention(scheduler, limits, now_ns, "recompute")
     _list(plan, scheduler, served, limits)
     return plan
 

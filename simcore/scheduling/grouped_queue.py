@@ -59,12 +59,12 @@ class Group:
         if not request.preemptions:
             self.prompt_tokens_served += request.prompt_tokens
 
-    def joined(self, request: Request) -> None:
-        """Count a request that now decodes; all its output but the token just sampled was counted before."""
+    def joined(self, request: Request, new_tokens: int = 1) -> None:
+        """Count a request that now decodes; all its output but ``new_tokens`` just sampled was counted before."""
         self._members += 1
         self._origins += request.origin
         self._offset += request.origin + request.prompt_tokens - 1
-        self._output_settled -= request.known_output_tokens - 1
+        self._output_settled -= request.known_output_tokens - new_tokens
 
     def moved(self, steps: int) -> None:
         """A member's origin has moved on by ``steps``."""

@@ -32,6 +32,9 @@ class BatchPlan:
     admitted: int = 0
     stalled: Sequence[Request] = ()
     preempted: Sequence[Request] = ()
+    swapped_out: Sequence[Request] = ()
+    swapped_in: Sequence[Request] = ()
+    loading: Sequence[Request] = ()
     dropped: Sequence[Request] = ()
     short_of_memory: bool = False
     stable_steps: int = 1

@@ -14,7 +14,9 @@ from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.displacement import Displacement
 from simcore.scheduling.grouped_queue import GroupedQueue
+from simcore.scheduling.loading import Loading, admit_loaded
 from simcore.scheduling.plan import BatchPlan
+from simcore.scheduling.swapping import Swapping, bring_back
 from simcore.scheduling.waiting_queue import KeyedQueue, WaitingQueue
 
 
@@ -30,7 +32,8 @@ class Scheduler:
     ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free, ``reserved_blocks``
     only if the blocks reserved for more urgent levels then still are, ``watermark_blocks`` only if so many are, unless
     nobody runs. With ``inherit_priority`` those who hold back a more urgent request are served first where memory runs
-    short.
+    short. With ``loading``, an admitted request waits aside until that part of its prefix is loaded which a tier below
+    has. With ``swapping``, victims keep what they computed.
     The scheduler is itself the ``ReplicaView`` that policies see.
     """
 
@@ -46,6 +49,8 @@ class Scheduler:
         reserved_blocks: Mapping[int, int] | None = None,
         watermark_blocks: int = 0,
         inherit_priority: bool = False,
+        loading: Loading | None = None,
+        swapping: Swapping | None = None,
     ) -> None:
         self.inherit_priority = inherit_priority
         self.step_price: Callable[[BatchPlan], float] | None = None
@@ -68,10 +73,12 @@ class Scheduler:
         else:
             self.waiting = KeyedQueue(ordering)
         self._looks_into_cache = isinstance(ordering, CacheAwareOrdering)
-        self._reserve_whole_prompt = reserve_whole_prompt
+        self.reserve_whole_prompt = reserve_whole_prompt
         self._preemption_mode = preemption_mode
         self._reserved_blocks = dict(reserved_blocks or {})
         self._watermark_blocks = watermark_blocks
+        self.loading = loading
+        self.swapping = swapping
         self._displacement = Displacement(self) if ordering.preemptive else None
         self._ordering_learns = type(ordering).admitted is not Ordering.admitted
         self._ordering_forgets = type(ordering).ended is not Ordering.ended
@@ -82,12 +89,15 @@ class Scheduler:
 
     @property
     def waiting_requests(self) -> int:
-        """Requests in the queue."""
-        return self.waiting.size
+        """Requests that wait to run: in the queue, for their prefix to be loaded, or in swap space."""
+        waiting = self.waiting.size
+        if self.loading is not None:
+            waiting += self.loading.size
+        return waiting if self.swapping is None else waiting + len(self.swapping.away)
 
     @property
     def running_requests(self) -> int:
-        """Requests that hold KV memory."""
+        """Requests that run: they hold KV memory and a slot."""
         return len(self.running)
 
     @property
@@ -103,14 +113,35 @@ class Scheduler:
     @property
     def oldest_arrival_s(self) -> float | None:
         """When the request that is next to be admitted arrived."""
-        return self.waiting.first(self._now_s).arrival_s if self.waiting.size else None
+        request = self._next()
+        return None if request is None else request.arrival_s
 
     @property
     def next_blocks(self) -> int | None:
         """KV blocks that the request that is next to be admitted needs."""
-        if not self.waiting.size:
+        request = self._next()
+        if request is None:
             return None
-        return self.blocks_to_admit(self.waiting.first(self._now_s))
+        if request.computed_tokens:
+            return self.memory.blocks_to_grow(request.computed_tokens, request.tokens_to_compute)
+        return self.blocks_to_admit(request)
+
+    def _next(self) -> Request | None:
+        """The request to admit next: nobody while some are swapped out."""
+        if self._queue_is_next():
+            return self.waiting.first(self._now_s)
+        if self.loading is not None and self.loading.ready and not self._away():
+            return self.loading.ready[0]
+        return None
+
+    def _queue_is_next(self) -> bool:
+        """Whether somebody is in the queue and nobody goes before."""
+        ready = self.loading is not None and self.loading.ready
+        return self.waiting.size > 0 and not ready and not self._away()
+
+    def _away(self) -> bool:
+        """Whether some request is swapped out."""
+        return self.swapping is not None and len(self.swapping.away) > 0
 
     @property
     def free_blocks(self) -> int:
@@ -137,21 +168,27 @@ class Scheduler:
     def submit(self, request: Request, now_s: float) -> None:
         """Enter a request into the queue."""
         self.waiting.push(request, now_s)
+        if self.loading is not None and self.loading.tiers.prefetches:
+            self.loading.prefetch(request)
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
         self._now_s = now_s = now_ns / 1e9
+        if self.loading is not None:
+            self.loading.free_abandoned()
         limits = self.batching.limits(self, now_s)
-        displaced = self._displacement.make_room(limits, now_s) if self._displacement and self.waiting.size else ()
+        displaced = self._displacement.make_room(limits, now_s) if self._displacement and self._queue_is_next() else ()
         plan = self._fill(limits, now_ns)
-        if not limits.decode and not plan.chunks and self.pool.size:
+        if not (limits.decode or plan.chunks or plan.preempted or plan.dropped) and (self.pool.size or self._away()):
             # Nobody could be admitted after all: rather decode than do nothing.
             limits = replace(limits, decode=True)
+            loading = plan.loading
             plan = self._fill(limits, now_ns)
+            plan.loading = [*loading, *plan.loading]
         if displaced:
             plan.preempted = [*displaced, *plan.preempted]
         settled = not (self.inherit_priority and plan.short_of_memory)
-        if settled and not plan.chunks and not plan.preempted and not plan.stalled and not plan.dropped:
+        if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
             full = len(self.running) >= limits.max_running_requests
             plan.stable_steps = 1 if self.memory.partitioned else limits.stable_steps
             if self.waiting.size:
@@ -180,16 +217,26 @@ class Scheduler:
 
     def _fits(self, request: Request) -> bool:
         """Whether memory might have room for a waiting request, now or in a later step of decodes alone."""
-        if not self._reserve_whole_prompt:
+        if not self.reserve_whole_prompt:
             return self.memory.free_for(request) > 0
         required = self.blocks_to_admit(request) + self.blocks_kept_from(request.priority)
         return required <= self.memory.free_for(request)
 
     def _fill(self, limits: StepLimits, now_ns: int) -> BatchPlan:
-        plan = self._fill_running(limits) or fill_under_contention(self, limits, self._now_s, self._preemption_mode)
-        contended = plan.preempted or plan.dropped or plan.short_of_memory
-        if limits.admit and self.waiting.size and not contended:
-            self._admit(plan, limits, now_ns)
+        plan = self._fill_running(limits) or fill_under_contention(self, limits, now_ns, self._preemption_mode)
+        if plan.preempted or plan.dropped or plan.short_of_memory:
+            return plan
+        if self.swapping is not None and self.swapping.away:
+            bring_back(self, self.swapping, plan, limits, now_ns)
+            if self.swapping.away or plan.preempted:
+                return plan
+        if limits.admit:
+            if self.loading is not None and self.loading.ready:
+                admit_loaded(self, self.loading, plan, limits, now_ns)
+                if self.loading.ready or plan.preempted:
+                    return plan
+            if self.waiting.size:
+                self._admit(plan, limits, now_ns)
         return plan
 
     def _fill_running(self, limits: StepLimits) -> BatchPlan | None:
@@ -234,7 +281,7 @@ class Scheduler:
                     break
             else:
                 tokens = min(known, limits.max_chunk_tokens, budget)
-            reserved = known if self._reserve_whole_prompt else tokens
+            reserved = known if self.reserve_whole_prompt else tokens
             required = memory.most_blocks(cached_tokens + reserved) - shared_blocks
             if self._reserved_blocks:
                 required += self.blocks_kept_from(request.priority)
@@ -245,27 +292,54 @@ class Scheduler:
             if self._picky and not self.batching.accepts(request, len(self.running)):
                 break
             waiting.pop()
-            memory.admit(request, cached_tokens, tokens)
-            self._admissions += 1
-            request.admission = self._admissions
-            if request.first_scheduled_ns == UNSET:
-                request.first_scheduled_ns = now_ns
-                request.cached_tokens = cached_tokens
-            request.computed_tokens = cached_tokens
-            self.running[request.number] = request
-            self.prefilling[request.number] = request
             if self._ordering_learns:
                 self.ordering.admitted(request, self._now_s)
             if self.groups is not None:
                 self.groups.group_of(request).admitted(request)
-            plan.add_chunk(request, tokens)
-            plan.admitted += 1
+            if self.loading is not None:
+                to_hold = required - memory.blocks_for(reserved)
+                if self.loading.begin(request, cached_tokens, memory.free_blocks - to_hold):
+                    plan.loading = [*plan.loading, request]
+                    continue
+            memory.admit(request, cached_tokens, tokens)
+            request.computed_tokens = cached_tokens
+            if request.first_scheduled_ns == UNSET and not request.preemptions:
+                request.cached_tokens = cached_tokens
+            self.start(request, tokens, plan, now_ns)
             budget -= tokens
+
+    def start(self, request: Request, tokens: int, plan: BatchPlan, now_ns: int) -> None:
+        """Let an admitted request run; the plan has its first chunk of ``tokens`` tokens."""
+        self._admissions += 1
+        request.admission = self._admissions
+        if request.first_scheduled_ns == UNSET:
+            request.first_scheduled_ns = now_ns
+        self.running[request.number] = request
+        self.prefilling[request.number] = request
+        plan.add_chunk(request, tokens)
+        plan.admitted += 1
+
+    def resume(self, request: Request, decoding: bool) -> None:
+        """Let a swapped-in request run on where it was."""
+        self._admissions += 1
+        request.admission = self._admissions
+        self.running[request.number] = request
+        if self.groups is not None:
+            self.groups.group_of(request).admitted(request)
+        if decoding:
+            self.start_decoding(request, new_tokens=0)
+        else:
+            self.prefilling[request.number] = request
 
     def blocks_to_admit(self, request: Request) -> int:
         """Free blocks that a waiting request needs for all its known tokens."""
         _, shared_blocks = self.memory.cached_prefix(request)
         return self.memory.most_blocks(request.tokens_to_compute) - shared_blocks
+
+    @property
+    def watermark(self) -> int:
+        """Blocks that must stay free when a request is let in, as there are others that run."""
+        return self._watermark_blocks if self.running else 0
 
     def blocks_kept_from(self, priority: int) -> int:
         """Blocks that are reserved for more urgent requests than those of this level."""
@@ -320,13 +394,13 @@ class Scheduler:
                 completed.append(request)
         return completed
 
-    def start_decoding(self, request: Request) -> None:
-        """Let a request decode whose prefill is complete and whose next token is known."""
+    def start_decoding(self, request: Request, new_tokens: int = 1) -> None:
+        """Let a request decode whose prefill is complete and whose next token is known, of which ``new_tokens`` is."""
         self._latest_decoding_admission = max(self._latest_decoding_admission, request.admission)
         request.pool = self.pool
         request.origin = self.pool.join(request.computed_tokens)
         if self.groups is not None:
-            self.groups.group_of(request).joined(request)
+            self.groups.group_of(request).joined(request, new_tokens)
         if self._displacement is not None:
             self._displacement.decodes(request, self._now_s)
 
@@ -337,26 +411,43 @@ class Scheduler:
             self.ordering.ended(request)
 
     def drop(self, request: Request, granted_tokens: int = 0) -> None:
-        """Forget a request, and free what it holds if it runs: it will never be complete.
+        """Forget a request, and free what it holds, if anything: it will never be complete.
 
         ``granted_tokens`` are those that the step being planned had given it.
         """
         if request.number in self.running:
             self.prefilling.pop(request.number, None)
             self._free(request, False, granted_tokens)
+        elif self.loading is not None and self.loading.abandon(request):
+            if self.groups is not None:
+                self.groups.group_of(request).left(request, decoding=False, finished=False)
         else:
-            self.waiting.remove(request)
+            if self.swapping is None or not self.swapping.abandon(request):
+                self.waiting.remove(request)
             self.memory.forget(request)
         if self._ordering_forgets:
             self.ordering.ended(request)
 
     def preempt(self, request: Request, now_s: float, granted_tokens: int = 0) -> None:
         """Free what a running request holds and put it back into the queue; its tokens will be computed again."""
+        self.take_memory(request, granted_tokens)
+        request.computed_tokens = 0
+        self.waiting.push(request, now_s)
+
+    def take_memory(self, request: Request, granted_tokens: int) -> None:
+        """Free what a running request holds, which will come back for it."""
         self._free(request, False, granted_tokens, comes_back=True)
         self.prefilling.pop(request.number, None)
+        request.preemptions += 1
+
+    def send_back(self, request: Request) -> None:
+        """Put a request back into the queue that has loaded its prefix but does not run yet."""
+        if self.groups is not None:
+            self.groups.group_of(request).left(request, decoding=False, finished=False)
+        self.memory.release(request, comes_back=True)
         request.computed_tokens = 0
         request.preemptions += 1
-        self.waiting.push(request, now_s)
+        self.waiting.push(request, self._now_s)
 
     def _free(self, request: Request, finished: bool, granted_tokens: int = 0, comes_back: bool = False) -> None:
         decoding = request.pool is not None
@@ -384,9 +475,13 @@ class Scheduler:
         decoding = [request for request in self.running.values() if request.pool is not None]
         contexts = [self.pool.context_of(request.origin) for request in decoding]
         prefilling = [request for request in self.running.values() if request.pool is None]
-        self.memory.check(
-            [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in prefilling)]
-        )
+        held = [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in prefilling)]
+        if self.loading is not None:
+            held += self.loading.held_tokens
+            self.loading.tiers.check()
+        if self.swapping is not None:
+            self.swapping.check()
+        self.memory.check(held)
         found = (len(decoding), sum(contexts), list(self.prefilling.values()))
         noted = (self.pool.size, self.pool.context_tokens, prefilling)
         if found != noted:
