@@ -1,7 +1,7 @@
 """One replica: a process that plans a step, lets it take its time, and notes what came of it."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -161,10 +161,8 @@ class Replica:
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
                 self.tokens.preempted(request)
-            for request in plan.swapped_in:
-                if request.pool is not None:
-                    self.tokens.returned(request)
-                    self._executor.follow(request)
+            if plan.swapped_in:
+                self._return(plan.swapped_in)
             for request in plan.dropped:
                 self._drop(request)
             if plan.dropped or plan.loading:
@@ -243,6 +241,13 @@ class Replica:
                 steps = min(steps, window.steps_to_crossing(pool.steps))
             steps = scheduler.steps_before_shortage(steps)
         return self._cost.decode_steps_ns(pool, steps, within_ns)
+
+    def _return(self, requests: Sequence[Request]) -> None:
+        """Follow swapped-in requests again; a prefill is followed by its chunks."""
+        for request in requests:
+            if request.pool is not None:
+                self.tokens.returned(request)
+                self._executor.follow(request)
 
     def _after_swaps(self, swapping: Swapping, start_ns: int, durations_ns: StepDurations) -> StepDurations:
         """The step that moves blocks takes so much longer, and is one."""

@@ -80,6 +80,7 @@ class Scheduler:
         self.loading = loading
         self.swapping = swapping
         self._displacement = Displacement(self) if ordering.preemptive else None
+        self._some_go_before = loading is not None or swapping is not None
         self._ordering_learns = type(ordering).admitted is not Ordering.admitted
         self._ordering_forgets = type(ordering).ended is not Ordering.ended
         self._picky = type(batching).accepts is not Batching.accepts
@@ -224,20 +225,23 @@ class Scheduler:
 
     def _fill(self, limits: StepLimits, now_ns: int) -> BatchPlan:
         plan = self._fill_running(limits) or fill_under_contention(self, limits, now_ns, self._preemption_mode)
-        if plan.preempted or plan.dropped or plan.short_of_memory:
+        contended = plan.preempted or plan.dropped or plan.short_of_memory
+        if contended or (self._some_go_before and not self._admit_those_before(plan, limits, now_ns)):
             return plan
+        if limits.admit and self.waiting.size:
+            self._admit(plan, limits, now_ns)
+        return plan
+
+    def _admit_those_before(self, plan: BatchPlan, limits: StepLimits, now_ns: int) -> bool:
+        """Let those run who go before the queue; returns whether it is the queue's turn then."""
         if self.swapping is not None and self.swapping.away:
             bring_back(self, self.swapping, plan, limits, now_ns)
             if self.swapping.away or plan.preempted:
-                return plan
-        if limits.admit:
-            if self.loading is not None and self.loading.ready:
-                admit_loaded(self, self.loading, plan, limits, now_ns)
-                if self.loading.ready or plan.preempted:
-                    return plan
-            if self.waiting.size:
-                self._admit(plan, limits, now_ns)
-        return plan
+                return False
+        if self.loading is not None and self.loading.ready and limits.admit:
+            admit_loaded(self, self.loading, plan, limits, now_ns)
+            return not self.loading.ready and not plan.preempted
+        return True
 
     def _fill_running(self, limits: StepLimits) -> BatchPlan | None:
         """Serve all running requests, or None if budget or memory may not suffice for all of them."""

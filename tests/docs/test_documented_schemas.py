@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 
 import servetwin
 from simcore.output.run_folder import RUN_FILES
-from simcore.scenario import parse_scenario
+from simcore.scenario import parse_scenario, tier_sections
 from simcore.scenario.policy_choice import complete_policy
 from simcore.scenario.sections import Cluster, Scenario
 from simcore.workload import StreamsWorkload, SyntheticWorkload, TraceWorkload
@@ -31,8 +31,10 @@ DOCUMENT = {
         "tenants": [{"name": "one", "share": 0.5}, {"name": "other", "share": 0.5}],
     },
     "slo": {"ttft_s": {"p99": 1}},
+    "memory": {"tiers": [{"name": "cpu", "capacity_gb": 1}]},
 }
-NAMED_BY_OTHERS = ("counts.rejected_by_reason", "metrics", "slo", "fairness.tenants", "pricing.shares", "run.versions")
+NAMED_BY_OTHERS = ("counts.rejected_by_reason", "metrics", "slo", "fairness.tenants")
+NAMED_BY_OTHERS += ("kv.tiers", "links", "pricing.shares", "run.versions")
 
 
 def tables(document):
@@ -83,7 +85,7 @@ def alternatives(kind, *models):
 
 def sections():
     """What the program knows, by the headings of the document; with the default engine's settings."""
-    scenario = parse_scenario(DOCUMENT | {"slo": {}, "max_context_tokens": None})
+    scenario = parse_scenario(DOCUMENT | {"slo": {}, "max_context_tokens": None, "memory": {}})
     inner = {
         name: fields(type(section), section)
         for name in Scenario.model_fields
@@ -97,6 +99,9 @@ def sections():
         **inner,
         "memory.prefix_cache": fields(type(scenario.memory.prefix_cache), scenario.memory.prefix_cache),
         "memory.retention": fields(type(scenario.memory.retention), scenario.memory.retention),
+        "memory.tiers: cpu": fields(tier_sections.CpuTier),
+        "memory.tiers: ssd, remote": fields(tier_sections.StorageTier),
+        "memory.host_link": fields(tier_sections.HostLink),
         "scheduler.preemption": fields(type(preemption), preemption),
         "batching: chunked-prefill": {name: default(value) for name, value in batching.items() if name != "name"},
         "workload": fields(workload.SenderSection),
