@@ -139,12 +139,13 @@ class Simulation:
                 *self.memory.notices(lengths),
             ),
             cut_off=clock.has_more_to_do,
-            offloadings=tuple(offloadings),
             simulation_wall_s=simulated - started,
+            offloadings=tuple(offloadings),
+            transfers=transfers,
         )
         gaps = [replica.tokens.gaps.chunks() for replica in replicas]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
-        summary = summarise(facts, requests, steps, transfers, gaps, all_gaps, started)
+        summary = summarise(facts, requests, steps, gaps, all_gaps, started)
         return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps), transfers)
 
     def _scheduler(self, clock: Clock, offloading: Offloading) -> Scheduler:

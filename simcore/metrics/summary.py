@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -56,17 +56,17 @@ class RunFacts:
     block_tables: int
     work: tuple[WorkCounter, ...]
     peak_used_blocks: int
-    offloadings: tuple[Offloading, ...]
     notices: tuple[str, ...]
     cut_off: bool
     simulation_wall_s: float
+    offloadings: tuple[Offloading, ...] = ()
+    transfers: Columns = field(default_factory=dict)
 
 
 def summarise(
     facts: RunFacts,
     requests: Columns,
     steps: Columns,
-    transfers: Columns,
     gaps: Sequence[Sequence[CountedGaps]],
     all_gaps: CountedGaps,
     started: float,
@@ -101,7 +101,7 @@ def summarise(
             "requests": int((requests["preemptions"] > 0).sum()),
             **swap_figures(facts.offloadings),
         },
-        "links": link_figures(facts.offloadings, transfers, end_s),
+        "links": link_figures(facts.offloadings, facts.transfers, end_s),
         "utilisation": _utilisation(facts, requests, steps, end_s),
         "cost": _cost(facts, requests, end_s),
         "pricing": {

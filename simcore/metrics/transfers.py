@@ -1,6 +1,6 @@
 """What moved over the links to memory below the GPU's, and what that served."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,8 @@ def transfer_table(offloadings: Sequence[Offloading]) -> Columns:
 
 def link_figures(offloadings: Sequence[Offloading], transfers: Columns, end_s: float) -> dict[str, Any] | None:
     """By link: what began to move before the end of the run, and the share of time in which it moved."""
-    names = [link.name for link in offloadings[0].links]
     figures: dict[str, Any] = {}
-    for name in names:
+    for name in dict.fromkeys(link.name for offloading in offloadings for link in offloading.links):
         own = (transfers["link"] == name) & (transfers["start_s"] < end_s)
         busy_s = float((np.minimum(transfers["end_s"][own], end_s) - transfers["start_s"][own]).sum())
         figures[name] = {
@@ -51,21 +50,17 @@ def tier_figures(
     offloadings: Sequence[Offloading], requests: Columns, admitted: NDArray[np.bool_]
 ) -> dict[str, Any] | None:
     """By tier: blocks it holds per replica, and share of the prompt tokens of ``admitted`` requests that it had."""
-    chain = offloadings[0].tiers
-    if chain is None:
+    chains = [offloading.tiers for offloading in offloadings if offloading.tiers is not None]
+    if not chains:
         return None
+    tiers = chains[0].tiers
     prompts, cached = requests["prompt_tokens"][admitted], requests["cached_tokens"][admitted]
-    hits: Mapping[int, tuple[int, ...]] = {
-        number: found
-        for offloading in offloadings
-        if offloading.tiers is not None
-        for number, found in offloading.tiers.hits.items()
-    }
-    none = (0,) * len(chain.tiers)
+    hits = {number: found for chain in chains for number, found in chain.hits.items()}
+    none = (0,) * len(tiers)
     numbers = requests["request_id"][admitted].tolist()
-    found = np.array([hits.get(number, none) for number in numbers], dtype=np.int64).reshape(-1, len(chain.tiers))
+    found = np.array([hits.get(number, none) for number in numbers], dtype=np.int64).reshape(-1, len(tiers))
     figures: dict[str, Any] = {"gpu": {"hit_rate": prefix_hit_rate(cached - found.sum(axis=1), prompts)}}
-    for place, tier in enumerate(chain.tiers):
+    for place, tier in enumerate(tiers):
         hit_rate = prefix_hit_rate(found[:, place], prompts)
         figures[tier.name] = {"hit_rate": hit_rate, "capacity_blocks": tier.capacity_blocks}
     return figures

@@ -14,7 +14,7 @@ from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.displacement import Displacement
 from simcore.scheduling.grouped_queue import GroupedQueue
-from simcore.scheduling.loading import Loading, admit_loaded
+from simcore.scheduling.loading import Loading, admit_loaded, make_room
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.swapping import Swapping, bring_back
 from simcore.scheduling.waiting_queue import KeyedQueue, WaitingQueue
@@ -238,8 +238,12 @@ class Scheduler:
             bring_back(self, self.swapping, plan, limits, now_ns)
             if self.swapping.away or plan.preempted:
                 return False
-        if self.loading is not None and self.loading.ready and limits.admit:
-            admit_loaded(self, self.loading, plan, limits, now_ns)
+        if self.loading is not None and self.loading.ready:
+            if limits.admit:
+                admit_loaded(self, self.loading, plan, limits, now_ns)
+            elif not self.running:
+                # The batching policy may admit nobody just because the first has no room for all of its tokens.
+                make_room(self, plan, self.next_blocks or 0, keep=1)
             return not self.loading.ready and not plan.preempted
         return True
 

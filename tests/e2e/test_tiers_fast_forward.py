@@ -3,7 +3,7 @@
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from policies.registry import BUILT_IN
@@ -113,8 +113,34 @@ def offloading_scenarios(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+ALL_LOADED_BUT_NONE_HAS_ROOM: dict[str, Any] = {
+    "model": "smollm2-135m",
+    "cluster": {"accelerator": "h100-sxm"},
+    "memory": {
+        "num_gpu_blocks": 81,
+        "block_size_tokens": 4,
+        "tiers": [{"name": "cpu", "capacity_gb": 0.3}],
+        "host_link": {"to_gpu_gb_per_s": 0.0256},
+    },
+    "scheduler": {
+        "batching": {"name": "decode-prefill-alternate", "max_running_requests": 8, "max_batched_tokens": 64},
+        "preemption": {"victim": {"name": "fewest-tokens-lost"}, "mode": "swap"},
+        "reserve_whole_prompt": False,
+    },
+    "workload": {
+        "requests": 40,
+        "arrivals": {"name": "gamma", "rate_per_s": 1 / STEP_S, "cv": 2.0},
+        "prompt_tokens": length((40, 120)),
+        "output_tokens": length((1, 40)),
+    },
+    "measurement": {},
+}
+"""The batching policy lets nobody in, as whole prompts have no room beside what others have loaded."""
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(scenario=offloading_scenarios())
+@example(scenario=ALL_LOADED_BUT_NONE_HAS_ROOM)
 def test_random_scenarios(scenario, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     jumping = run_with_content(scenario, folder, check=True)
