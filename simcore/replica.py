@@ -165,8 +165,8 @@ class Replica:
                 self._return(plan.swapped_in)
             for request in plan.dropped:
                 self._drop(request)
-            if plan.dropped or plan.loading:
-                next_event_ns = clock.next_event_ns  # what dropping and loading led to may be due at once
+            if plan.dropped or scheduler.loading is not None:
+                next_event_ns = clock.next_event_ns  # what dropping led to may be due at once, and so may a transfer
             if not plan.decoding and not plan.chunks:
                 if not plan.preempted and not plan.dropped:
                     yield self._sleep(plan.retry_ns)
@@ -284,8 +284,6 @@ class Replica:
                     self.tokens.joined(request, now_ns)
         if not stay_behind:
             self.tokens.last_token_ns = now_ns
-        if scheduler.loading is not None:
-            scheduler.loading.write_through()
         if self._check:
             scheduler.check_invariants()
 

@@ -95,17 +95,17 @@ class Loading:
             return True
         return False
 
-    def free_abandoned(self) -> None:
-        """Give back the blocks of requests that were abandoned and whose loads have ended."""
+    def after_step(self) -> None:
+        """Copy to the tiers what was published since the last step was planned, and give back what loads have left.
+
+        That is what requests held which were abandoned and whose loads have ended.
+        """
+        for keys, older in self._memory.newly_published():
+            self.tiers.write(keys, older)
         for request in self._to_free:
             del self._abandoned[request.number]
             self._memory.release(request)
         self._to_free.clear()
-
-    def write_through(self) -> None:
-        """Copy to the tiers what was published in the step that has just ended."""
-        for keys, older in self._memory.newly_published():
-            self.tiers.write(keys, older)
 
     def _loaded(self, request: Request) -> None:
         if request.number in self._abandoned:

@@ -176,7 +176,7 @@ class Scheduler:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
         self._now_s = now_s = now_ns / 1e9
         if self.loading is not None:
-            self.loading.free_abandoned()
+            self.loading.after_step()
         limits = self.batching.limits(self, now_s)
         displaced = self._displacement.make_room(limits, now_s) if self._displacement and self._queue_is_next() else ()
         plan = self._fill(limits, now_ns)

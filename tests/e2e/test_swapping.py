@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from simcore.simulation import Simulation
+from tests.e2e.scenarios import differences
 
 SHORT_OF_MEMORY = {
     "model": "llama-3.1-8b",
@@ -91,3 +92,20 @@ def test_the_step_that_swaps_is_longer_by_the_transfers(tmp_path):
     assert result.summary["metrics"]["itl_s"]["max"] > out_s
     assert result.requests["preemptions"].tolist() == [0, 1]
     assert result.summary["metrics"]["itl_s"]["count"] == 2 * 299
+
+
+def test_a_client_may_give_up_while_its_request_is_away(tmp_path):
+    """Both give up at the same time, one while it decodes; whoever comes later finds nothing in the way."""
+    rows = "0,1024,300\n0,1024,300\n2,1024,100\n2,1024,100\n"
+    (tmp_path / "four.csv").write_text(f"arrival_s,prompt_tokens,output_tokens\n{rows}")
+    document = SHORT_OF_MEMORY | {
+        "workload": {"trace": "four.csv", "format": "csv", "timeout_s": 1.5},
+        "memory": SHORT_OF_MEMORY["memory"] | {"num_gpu_blocks": 1 + 2 * 64 + 10},
+        "scheduler": {"preemption": {"mode": "swap"}},
+    }
+    simulation = Simulation.prepare(document, tmp_path)
+    jumping, stepping = simulation.run(check=True), simulation.run(fast_forward=False, check=True)
+    assert differences(jumping, stepping) == []
+    assert jumping.requests["state"].tolist() == ["rejected"] * 2 + ["finished"] * 2
+    assert jumping.requests["end_s"].tolist()[:2] == [1.5, 1.5]
+    assert (jumping.transfers["start_s"][jumping.transfers["kind"] == "swap in"] > 2).all()

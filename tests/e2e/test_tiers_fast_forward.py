@@ -78,6 +78,11 @@ def offloading_scenarios(draw: st.DrawFn) -> dict[str, Any]:
         preemption["reserved_blocks"] = {0: 1 + blocks_of_longest // 2, 1: 1 + blocks_of_longest // 3}
     rate_per_s = draw(st.sampled_from([1.0, 0.2, 10.0, 0.05])) / STEP_S
     arrivals: dict[str, Any] = {"name": "gamma", "rate_per_s": rate_per_s, "cv": 2.0}
+    patience = draw(
+        st.sampled_from(
+            [{}, {"first_token_timeout_s": 15 * STEP_S}, {"timeout_s": 40 * STEP_S}, {"timeout_s": 8 * STEP_S}]
+        )
+    )
     if draw(st.integers(0, 3)) == 3:
         arrivals = {"name": "closed-loop", "concurrency": draw(st.integers(1, 12)), "think_time_s": 2 * STEP_S}
     return {
@@ -107,7 +112,7 @@ def offloading_scenarios(draw: st.DrawFn) -> dict[str, Any]:
             "arrivals": arrivals,
             "prompt_tokens": length((prompt_high // 3, prompt_high)),
             "output_tokens": length((1, output_high)),
-            "tenants": TENANTS,
+            "tenants": [tenant | patience for tenant in TENANTS],
         },
         "measurement": draw(st.sampled_from([{}, {}, {"end_s": 40 * STEP_S}, {"warmup_s": 10 * STEP_S}])),
     }
