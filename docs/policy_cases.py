@@ -8,8 +8,10 @@ from typing import Any
 from servetwin.api import simulate
 from simcore.result import Result
 
-SMALL = {"model": "smollm2-135m", "cluster": {"accelerator": "h100-sxm"}}
-CHAT = {"model": "llama-3.1-8b", "cluster": {"accelerator": "h100-sxm"}}
+# What is said of policies must not hang on one engine's kernels, so all are priced by roofline.
+H100 = {"cluster": {"accelerator": "h100-sxm"}, "pricing": {"profile": "roofline"}}
+SMALL = {"model": "smollm2-135m", **H100}
+CHAT = {"model": "llama-3.1-8b", **H100}
 ONE_SLOT = {"name": "chunked-prefill", "max_running_requests": 1}
 TWO_LEVELS = [{"name": "a", "share": 0.8, "priority": 1}, {"name": "b", "share": 0.2, "priority": 0}]
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -13,7 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from servetwin.api import prepare, save
 from servetwin.console import console
 from servetwin.run_table import print_run
+from simcore.cost.price_shares import MOST_OUTSIDE
 from simcore.errors import ServetwinError
+from simcore.metrics.summary import without_profile
 from simcore.output.run_folder import check_destination, summary_text
 from simcore.scenario import read_scenario
 
@@ -31,7 +33,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print summary.json alone.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a run of which much was priced outside calibrated ranges.")
+        bool, typer.Option("--strict", help="Refuse a run priced by more than 30% outside calibrated ranges.")
     ] = False,
 ) -> None:
     """Simulate a scenario and write a run folder.
@@ -43,14 +45,13 @@ def run(
     if folder is not None:
         check_destination(folder)
     simulation = prepare(document, set_ or (), scenario.parent)
-    if strict:
-        # No profile is calibrated yet, so all of the time will be priced outside, which is known before it is run.
-        raise ServetwinError(
-            f"100% of simulated time would be priced outside calibrated ranges, which --strict refuses: no kernel of "
-            f"{simulation.accelerator.name} is calibrated; leave --strict out."
-        )
+    if strict and simulation.cost.prices.profile is None:  # known before the run
+        _refuse(1.0, without_profile(simulation.scenario, simulation.accelerator))
     with _progress_bar(shown=not (as_json or quiet)) as progress:
         result = simulation.run(progress)
+    outside = result.summary["pricing"]["outside_calibrated_range"]
+    if strict and outside > MOST_OUTSIDE:
+        _refuse(outside, f"at most {MOST_OUTSIDE:.0%} may be")
     if folder is not None:
         save(result, folder, scenario.stem)
     if as_json:
@@ -59,6 +60,13 @@ def run(
         print_run(result, console())
         if folder is not None:
             typer.echo(f"Run folder: {folder}\nReport:     {folder / 'report.html'}")
+
+
+def _refuse(outside: float, why: str) -> NoReturn:
+    raise ServetwinError(
+        f"{outside:.0%} of simulated time would be priced outside calibrated ranges, which --strict refuses: {why}; "
+        "leave --strict out."
+    )
 
 
 @contextmanager

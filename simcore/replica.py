@@ -10,6 +10,7 @@ from simpy import Event, Interrupt
 from policies.batching import Batching
 from policies.horizon import FOREVER
 from simcore.clock import PLAN, STEP_END, Alarm, Clock, to_s
+from simcore.cost.price_shares import RangeCounter
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.executor import SimulatedExecutor
@@ -47,6 +48,7 @@ class Replica:
         self.index = index
         self.scheduler = scheduler
         self.work = WorkCounter(cost.window_tokens)
+        self.ranges = RangeCounter(cost)
         self.tokens = GapTracker(measure_since_ns)
         self.open_requests: dict[int, Request] = {}
         self.on_finish: Callable[[Request], None] | None = None
@@ -260,8 +262,10 @@ class Replica:
         steps = len(durations_ns)
         if plan.chunks or plan.stalled:
             self.work.count_step(plan, pool, self._sampled_rows)
+            self.ranges.count_step(plan, pool, self._sampled_rows, durations_ns[0])
         else:
             self.work.count_decodes(pool, steps)
+            self.ranges.count_decodes(pool, durations_ns)
         self._row[2] = now_ns
         self._row[3] += steps
         stay_behind = pool.size > 0 and not plan.decoding

@@ -9,6 +9,8 @@ from typing import Any
 
 from simcore.clock import Clock, to_ns, to_s
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.profile_choice import chosen_profile, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
@@ -132,6 +134,7 @@ class Simulation:
             total_blocks=self.total_blocks,
             block_tables=len(self.memory.layout.groups),
             work=tuple(replica.work for replica in replicas),
+            ranges=tuple(replica.ranges for replica in replicas),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
             notices=(
                 *getattr(self.workload, "notices", ()),
@@ -194,12 +197,17 @@ def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
 
 def _step_cost(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> StepCost:
     dtype = weight_dtype(scenario, spec)
+    ranks = scenario.cluster.tensor_parallel
+    named = len(Path(scenario.cluster.accelerator).parts) == 1
     efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
     return StepCost(
         spec,
-        Roofline.of(accelerator, efficiency, dtype),
+        KernelPrices(
+            Roofline.of(accelerator, efficiency, dtype),
+            chosen_profile(scenario.pricing.profile, accelerator.name, needed_kinds(spec, ranks), named),
+        ),
         HostOverhead(**scenario.host.model_dump()),
         dtype,
         kv_format(scenario),
-        scenario.cluster.tensor_parallel,
+        ranks,
     )

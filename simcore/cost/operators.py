@@ -22,10 +22,30 @@ ACTIVATION_BYTES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class Matrix:
+    """The part of a matrix on one rank, ``outputs`` x ``inputs``; ``weights`` names its format."""
+
+    weights: str
+    outputs: int
+    inputs: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertMatrices:
+    """Gated experts of width ``intermediate``, each split over ``ranks``; ``weights`` names their format."""
+
+    weights: str
+    hidden: int
+    intermediate: int
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """A kernel whose work depends on the number of tokens alone; ``count`` alike in one forward pass.
 
-    With ``experts``, each token uses ``experts_per_token`` of that many sets of ``weight_bytes``.
+    With ``experts``, each token uses ``experts_per_token`` of that many sets of ``weight_bytes``. ``shape`` is that of
+    the matrices, by which measurements are found; None for kernels without, and where none are measured.
     """
 
     name: str
@@ -35,6 +55,7 @@ class Operator:
     activation_bytes_per_token: float
     experts: int = 1
     experts_per_token: int = 1
+    shape: Matrix | ExpertMatrices | None = None
 
     def flops(self, tokens: int) -> float:
         """Floating-point operations of one such kernel over ``tokens`` tokens."""
@@ -51,11 +72,22 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class AttentionShape:
+    """Heads on one rank, keys and values equally wide, and the dtype of a cache with a scale per tensor at most."""
+
+    kv_dtype: str
+    heads: int
+    kv_heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionWork:
     """The attention of ``count`` layers on one rank.
 
     A query token and a context token cost ``flops_per_pair``; a context token is read with ``kv_bytes_per_token``, a
     query token read and its result written with ``query_bytes_per_token``. ``window_tokens`` is None without a window.
+    ``shape`` is what measurements are found by, None for attention that none are of.
     """
 
     count: int
@@ -64,6 +96,7 @@ class AttentionWork:
     decode_flops_per_pair: float
     kv_bytes_per_token: float
     query_bytes_per_token: float
+    shape: AttentionShape | None = None
 
 
 def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int) -> Iterator[Operator]:
@@ -111,6 +144,10 @@ def _attention_work(
             query_bytes_per_token=heads * (latent + attention.kv_lora_rank) * ACTIVATION_BYTES,
         )
     dims = attention.head_dim + attention.value_head_dim
+    shape = None
+    if attention.head_dim == attention.value_head_dim and kv_format.scales == "tensor":
+        kv_heads = heads_per_rank(attention.kv_heads, ranks)
+        shape = AttentionShape(kv_format.dtype, heads, kv_heads, attention.head_dim)
     return AttentionWork(
         count,
         attention.window_tokens,
@@ -118,6 +155,7 @@ def _attention_work(
         decode_flops_per_pair=2.0 * heads * dims,
         kv_bytes_per_token=kv_bytes_per_token,
         query_bytes_per_token=heads * dims * ACTIVATION_BYTES,
+        shape=shape,
     )
 
 
@@ -139,6 +177,7 @@ class _OperatorBuilder:
             flops_per_token=2.0 * inputs * outputs,
             weight_bytes=self.stored.matrix_bytes(outputs, inputs),
             activation_bytes_per_token=(inputs + outputs) * ACTIVATION_BYTES,
+            shape=Matrix(self.stored.name, outputs, inputs),
         )
 
     def elementwise(self, name: str, elements_per_token: int) -> Operator:
@@ -202,6 +241,7 @@ def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, store
         activation_bytes_per_token=block.experts_per_token * (2 * hidden + 3 * width) * ACTIVATION_BYTES,
         experts=block.experts,
         experts_per_token=block.experts_per_token,
+        shape=ExpertMatrices(stored.name, hidden, block.expert_intermediate_size, build.ranks) if block.gated else None,
     )
 
 

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from policies.horizon import FOREVER
 from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
+from simcore.cost.calibrated import Curve, GenerationPrice
+from simcore.cost.kernel_prices import AttentionPrices, KernelPrices
 from simcore.cost.operators import (
     ACTIVATION_BYTES,
     AttentionWork,
@@ -15,7 +17,7 @@ from simcore.cost.operators import (
     head_operators,
     layer_operators,
 )
-from simcore.cost.roofline import Roofline, attended_pairs, read_context
+from simcore.cost.roofline import attended_pairs, read_context
 from simcore.memory.kv_bytes import KvFormat
 from simcore.metrics.token_gaps import StepDurations
 from simcore.models import ModelSpec
@@ -33,18 +35,20 @@ class CompiledAttention:
     It takes the longest of reading the context, computing with it, and a floor. ``prices`` are the time to read a
     context token, the time to compute with one in a decode, the floor, and the time to read that each query adds; a
     pair of query and context token in a prefill takes ``prefill_pair_ns`` to compute. ``window`` is which of the pool's
-    windows it reads, None for the whole context.
+    windows it reads, None for the whole context. What ``calibrated`` prices is priced by that instead, ``scale`` times.
     """
 
     work: AttentionWork
     window: int | None
     prices: tuple[float, float, float, float]
     prefill_pair_ns: float
+    calibrated: AttentionPrices
+    scale: float
 
 
-_Term = tuple[int, int, float, float, float, float]
+_Term = tuple[int, int, float, float, float, float, Curve | None]
 """Context tokens held and by how many a step adds to them; time to read and to compute one; the floor; and the time
-to read that the requests add, whatever their context."""
+to read that the requests add, whatever their context. With a curve over context, that alone is the price."""
 
 
 class StepCost:
@@ -57,20 +61,22 @@ class StepCost:
     def __init__(
         self,
         spec: ModelSpec,
-        roofline: Roofline,
+        prices: KernelPrices,
         host: HostOverhead,
         weight_dtype: str,
         kv_format: KvFormat,
         ranks: int,
     ) -> None:
-        self._roofline = roofline
+        self.prices = prices
         self._host = host
-        self._ranks = ranks
         self.layers = tuple(layer_operators(spec, weight_dtype, ranks))
         self.head = tuple(head_operators(spec, ranks))
         self.attention = attention_work(spec, kv_format, ranks)
-        self._all_reduces = 2 * spec.layers
-        self._hidden_bytes = spec.hidden_size * ACTIVATION_BYTES
+        self.layer_prices = tuple(prices.operator(operator) for operator in self.layers)
+        self.head_prices = tuple(prices.operator(operator) for operator in self.head)
+        self.all_reduce_price = prices.all_reduce(ranks)
+        self.all_reduces = 2 * spec.layers if ranks > 1 else 0
+        self.hidden_bytes = spec.hidden_size * int(ACTIVATION_BYTES)
         windows = sorted({work.window_tokens for work in self.attention if work.window_tokens is not None})
         self.window_tokens: tuple[int, ...] = tuple(windows)
         """The sliding windows whose context a decode pool must keep."""
@@ -79,27 +85,32 @@ class StepCost:
         self._head_ns: dict[int, float] = {}
         self._host_ns: dict[int, float] = {}
         self._decode_base_ns: dict[int, float] = {}
+        self._decode_curves: dict[tuple[int, int], Curve] = {}
+        self._mixed_curves: dict[tuple[int, int], Curve] = {}
         self._steps = np.arange(1, 4097, dtype=np.float64)
 
     @property
     def peak_flops_per_s(self) -> float:
         """The datasheet rate of matrix products at these dtypes, for one accelerator."""
-        return self._roofline.matmul_flops_per_s
+        return self.prices.roofline.matmul_flops_per_s
 
     def linear_ns(self, tokens: int) -> float:
         """Everything of a step that depends on its token count alone, all-reduces included."""
         price = self._linear_ns.get(tokens)
         if price is None:
-            seconds = sum(op.count * self._roofline.operator_s(op, tokens) for op in self.layers)
-            seconds += self._all_reduces * self._roofline.all_reduce_s(tokens * self._hidden_bytes, self._ranks)
+            priced = zip(self.layers, self.layer_prices, strict=True)
+            seconds = sum(operator.count * price.seconds(tokens) for operator, price in priced)
+            if self.all_reduces:
+                seconds += self.all_reduces * self.all_reduce_price.seconds(tokens * self.hidden_bytes)
             price = self._linear_ns[tokens] = seconds * NS_PER_S
         return price
 
     def head_ns(self, rows: int) -> float:
-        """The output head over ``rows`` sampled tokens."""
+        """The output head over ``rows`` sampled tokens; nothing is launched for none."""
         price = self._head_ns.get(rows)
         if price is None:
-            seconds = sum(op.count * self._roofline.operator_s(op, rows) for op in self.head)
+            priced = zip(self.head, self.head_prices, strict=True)
+            seconds = sum(operator.count * price.seconds(rows) for operator, price in priced) if rows else 0.0
             price = self._head_ns[rows] = seconds * NS_PER_S
         return price
 
@@ -121,7 +132,7 @@ class StepCost:
         base = self._decode_base_ns.get(size)
         if base is None:
             base = self._decode_base_ns[size] = self.linear_ns(size) + self.head_ns(size) + self.host_ns(size)
-        terms = self._decode_terms(pool)
+        terms = self._decode_terms(pool, size)
         first = self._decode_list_ns(terms, 1, base)[0]
         steps = min(steps, within_ns // first + 1)  # no later step is shorter than the first
         if steps == 1:
@@ -135,30 +146,50 @@ class StepCost:
             excess -= durations.pop()
         return durations
 
-    def _decode_terms(self, pool: DecodePool) -> list[_Term]:
+    def _decode_terms(self, pool: DecodePool, decoding: int) -> list[_Term]:
+        """The attention of a step in which ``decoding`` members of the pool decode."""
         size = pool.size
         terms = []
-        for attention in self.compiled_attention:
+        for place, attention in enumerate(self.compiled_attention):
             memory, compute, floor, per_query = attention.prices
             if attention.window is None:
                 start, growth = pool.context_tokens, size
             else:
                 window = pool.windows[attention.window]
                 start, growth = window.tokens, window.growing
-            terms.append((start, growth, memory, compute, floor, size * per_query))
+            generation = attention.calibrated.generation
+            curve = None if generation is None else self._curve(self._decode_curves, place, generation, decoding)
+            terms.append((start, growth, memory, compute, floor, decoding * per_query, curve))
         return terms
+
+    def _curve(
+        self, curves: dict[tuple[int, int], Curve], place: int, generation: GenerationPrice, decoding: int
+    ) -> Curve:
+        """Attention of layers alike over the context of ``decoding`` requests in total, in nanoseconds."""
+        curve = curves.get((place, decoding))
+        if curve is None:
+            alone = generation.over_total_context(decoding).curve
+            curve = curves[place, decoding] = alone.scaled(self.compiled_attention[place].scale)
+        return curve
 
     def _decode_list_ns(self, terms: list[_Term], steps: int, base: float) -> list[int]:
         if len(terms) == 1:
-            start, growth, memory, compute, floor, queries = terms[0]
+            start, growth, memory, compute, floor, queries, curve = terms[0]
+            if curve is not None:
+                if steps == 1:
+                    return [round(curve.at(start + growth) + base)]
+                return [round(price + base) for price in curve.along_steps(start, growth, steps)]
             if compute <= memory and (start + growth) * memory + queries >= floor:
                 return [round((start + growth * step) * memory + queries + base) for step in range(1, steps + 1)]
         durations = []
         for step in range(1, steps + 1):
             attention_ns = 0.0
-            for start, growth, memory, compute, floor, queries in terms:
+            for start, growth, memory, compute, floor, queries, curve in terms:
                 context = start + growth * step
-                attention_ns += max(context * memory + queries, context * compute, floor)
+                if curve is None:
+                    attention_ns += max(context * memory + queries, context * compute, floor)
+                else:
+                    attention_ns += curve.at(context)
             durations.append(round(attention_ns + base))
         return durations
 
@@ -168,9 +199,12 @@ class StepCost:
             self._steps = np.arange(1, 2 * len(self._steps) + 1, dtype=np.float64)
         count = self._steps[:steps]
         durations = np.zeros(steps)
-        for start, growth, memory, compute, floor, queries in terms:
+        for start, growth, memory, compute, floor, queries, curve in terms:
             context = count * growth
             context += start
+            if curve is not None:
+                durations += curve.at_many(context)
+                continue
             prices = context * memory
             prices += queries
             if compute > memory:
@@ -184,33 +218,52 @@ class StepCost:
     def step_ns(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> int:
         """One step that is not decode alone; ``sampled_rows`` of its tokens are sampled."""
         attention_ns = 0.0
-        for _, tokens, computed_tokens in plan.chunks:
-            for attention in self.compiled_attention:
-                window_tokens = attention.work.window_tokens
-                pairs = attended_pairs(computed_tokens, tokens, window_tokens)
-                context = read_context(computed_tokens, tokens, window_tokens)
-                memory, _, floor, query = attention.prices
-                attention_ns += max(pairs * attention.prefill_pair_ns, context * memory + tokens * query, floor)
+        for attention in self.compiled_attention:
+            attention_ns += self._chunks_ns(attention, plan) if plan.chunks else 0.0
         if plan.decoding:
             attention_ns += self._decode_attention_ns(plan, pool)
         tokens = plan.decoding + plan.prefill_tokens
         requests = plan.decoding + len(plan.chunks)
         return round(self.linear_ns(tokens) + self.head_ns(sampled_rows) + self.host_ns(requests) + attention_ns)
 
+    def _chunks_ns(self, attention: CompiledAttention, plan: BatchPlan) -> float:
+        """Attention of all prompt chunks; beside decodes that were measured with a chunk, less its floor."""
+        calibrated = attention.calibrated
+        if calibrated.context is not None:
+            seconds = calibrated.context.step_s([(tokens, computed) for _, tokens, computed in plan.chunks])
+            if plan.decoding and calibrated.mixed is not None:
+                seconds = max(seconds - calibrated.context.curves[0].at(0), 0.0)
+            return attention.scale * seconds
+        total = 0.0
+        window_tokens = attention.work.window_tokens
+        memory, _, floor, query = attention.prices
+        for _, tokens, computed_tokens in plan.chunks:
+            pairs = attended_pairs(computed_tokens, tokens, window_tokens)
+            context = read_context(computed_tokens, tokens, window_tokens)
+            total += max(pairs * attention.prefill_pair_ns, context * memory + tokens * query, floor)
+        return total
+
     def _decode_attention_ns(self, plan: BatchPlan, pool: DecodePool) -> float:
         """Attention of the next decode step of all members that are not stalled."""
         total = 0.0
         stalled = [pool.context_of(request.origin) for request in plan.stalled] if plan.stalled else ()
-        for attention, term in zip(self.compiled_attention, self._decode_terms(pool), strict=True):
-            start, growth, memory, compute, floor, _ = term
+        for place, term in enumerate(self._decode_terms(pool, plan.decoding)):
+            attention = self.compiled_attention[place]
+            start, growth, memory, compute, floor, queries, curve = term
             context = start + growth
             for tokens in stalled:
                 context -= attended_tokens(tokens, attention.work.window_tokens)
-            total += max(context * memory + plan.decoding * attention.prices[3], context * compute, floor)
+            mixed = attention.calibrated.mixed
+            if plan.chunks and mixed is not None:
+                curve = self._curve(self._mixed_curves, place, mixed, plan.decoding)
+            if curve is None:
+                total += max(context * memory + queries, context * compute, floor)
+            else:
+                total += curve.at(context)
         return total
 
     def _compile(self, work: AttentionWork) -> "CompiledAttention":
-        roofline = self._roofline
+        roofline = self.prices.roofline
         scale = work.count * NS_PER_S
         window = None if work.window_tokens is None else self.window_tokens.index(work.window_tokens)
         return CompiledAttention(
@@ -223,6 +276,8 @@ class StepCost:
                 scale * roofline.attention_memory_s(work.query_bytes_per_token),
             ),
             prefill_pair_ns=scale * roofline.attention_compute_s(work.flops_per_pair),
+            calibrated=self.prices.attention(work),
+            scale=scale,
         )
 
 

@@ -8,6 +8,9 @@ from simcore.cost.step_cost import StepCost, attended_tokens
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.plan import BatchPlan
 
+Shape = tuple[int, int, int]
+"""Tokens, sampled rows and requests of a step."""
+
 
 class WorkCounter:
     """Counts steps by shape, and the context tokens that attention read; whole numbers, so that order is no matter.
@@ -20,7 +23,7 @@ class WorkCounter:
     def __init__(self, window_tokens: tuple[int, ...]) -> None:
         self._windows: tuple[int | None, ...] = (None, *window_tokens)
         self._decode_steps: dict[int, int] = {}
-        self._mixed_steps: dict[tuple[int, int, int], int] = {}
+        self._mixed_steps: dict[Shape, int] = {}
         self._decode_context = [0] * len(self._windows)
         self._prefill_context = [0] * len(self._windows)
         self._prefill_pairs = [0] * len(self._windows)
@@ -56,6 +59,16 @@ class WorkCounter:
     def steps(self) -> int:
         """Steps so far."""
         return sum(self._decode_steps.values()) + sum(self._mixed_steps.values())
+
+    def shapes(self) -> Iterator[tuple[Shape, int]]:
+        """The shapes of steps, and how many such there were, in a fixed order."""
+        for tokens, rows, requests, steps in self._shapes():
+            yield (tokens, rows, requests), steps
+
+    def attended(self, window_tokens: int | None) -> tuple[int, int]:
+        """Context tokens that decodes read, and pairs that prompts attended to, in one layer of that window."""
+        index = self._windows.index(window_tokens)
+        return self._decode_context[index], self._prefill_pairs[index]
 
     def host_s(self, cost: StepCost) -> float:
         """Seconds that the host took."""

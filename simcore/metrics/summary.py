@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from simcore.cost.price_shares import HOST, MOST_OUTSIDE, RangeCounter, price_shares
+from simcore.cost.profile_choice import ROOFLINE
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
@@ -30,8 +32,12 @@ SCHEMA_VERSION = 1
 _FINISHED_FOR_INTERVAL = 5 * SECTIONS
 """Fewer finished requests than this leave throughput without an interval."""
 _UNCALIBRATED = (
-    "100% of simulated time is priced by roofline with stated efficiencies, outside any calibrated range: no kernel of "
-    "{} is calibrated, and absolute times may be off by tens of percent."
+    "100% of simulated time is priced by roofline with stated efficiencies and by assumed host constants, outside any "
+    "calibrated range: {}, and absolute times may be off by tens of percent."
+)
+_CALIBRATED = (
+    "{inside:.0%} of simulated time is priced by kernels of the profile {profile} inside their calibrated ranges; the "
+    "rest by roofline, by assumed host constants ({host:.0%}) or beyond those ranges."
 )
 
 
@@ -55,6 +61,7 @@ class RunFacts:
     total_blocks: int
     block_tables: int
     work: tuple[WorkCounter, ...]
+    ranges: tuple[RangeCounter, ...]
     peak_used_blocks: int
     notices: tuple[str, ...]
     cut_off: bool
@@ -104,12 +111,8 @@ def summarise(
         "links": link_figures(facts.offloadings, facts.transfers, end_s),
         "utilisation": _utilisation(facts, requests, steps, end_s),
         "cost": _cost(facts, requests, end_s),
-        "pricing": {
-            "shares": {"roofline": 1.0},
-            "outside_calibrated_range": 1.0,
-            "note": _UNCALIBRATED.format(facts.accelerator.name),
-        },
-        "warnings": _warnings(facts, requests),
+        "pricing": (pricing := _pricing(facts, steps)),
+        "warnings": _warnings(facts, requests, pricing),
         "notices": list(facts.notices),
     }
     wall_s = perf_counter() - started
@@ -269,6 +272,30 @@ def _utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: floa
     }
 
 
+def _pricing(facts: RunFacts, steps: Columns) -> dict[str, Any]:
+    busy_s = float((steps["end_s"] - steps["start_s"]).sum())
+    shares = price_shares(facts.cost, facts.work, facts.ranges, busy_s)
+    profile = facts.cost.prices.profile
+    if profile is None:
+        name, note = None, _UNCALIBRATED.format(without_profile(facts.scenario, facts.accelerator))
+    else:
+        name = profile.name
+        note = _CALIBRATED.format(inside=1 - shares.outside, profile=name, host=shares.by_source.get(HOST, 0.0))
+    return {
+        "profile": name,
+        "shares": shares.by_source,
+        "outside_calibrated_range": shares.outside,
+        "note": note,
+    }
+
+
+def without_profile(scenario: Scenario, accelerator: Accelerator) -> str:
+    """Why a run prices by roofline alone."""
+    if scenario.pricing.profile == ROOFLINE:
+        return "the scenario asks for no profile"
+    return f"no profile of {accelerator.name} has the kernels that the run needs"
+
+
 def _cost(facts: RunFacts, requests: Columns, end_s: float) -> dict[str, Any]:
     cluster = facts.scenario.cluster
     stated = cluster.price_usd_per_h is not None
@@ -285,10 +312,8 @@ def _cost(facts: RunFacts, requests: Columns, end_s: float) -> dict[str, Any]:
     }
 
 
-def _warnings(facts: RunFacts, requests: Columns) -> list[str]:
-    warnings = [
-        _UNCALIBRATED.format(facts.accelerator.name),
-    ]
+def _warnings(facts: RunFacts, requests: Columns, pricing: dict[str, Any]) -> list[str]:
+    warnings = [pricing["note"]] if pricing["outside_calibrated_range"] > MOST_OUTSIDE else []
     warmup_s = facts.scenario.measurement.warmup_s
     finished = requests["state"] == "finished"
     if warmup_s and finished.any() and not (requests["arrival_s"][finished] >= warmup_s).any():

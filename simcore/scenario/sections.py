@@ -213,6 +213,16 @@ class Efficiency(_Section):
     collective_floor_s: KernelSeconds = _ROOFLINE.collective_floor_s
 
 
+class Pricing(_Section):
+    """Where prices of kernels come from.
+
+    ``profile`` is "auto" (the accelerator's newest vLLM profile that has what the run needs, if one is shipped),
+    "roofline", the name of a shipped profile or the path of a folder.
+    """
+
+    profile: Text = "auto"
+
+
 class Objectives(_Section):
     """Service level objectives: a limit in seconds for a percentile, such as ``ttft_s: {p99: 2.0}``.
 
@@ -256,6 +266,7 @@ class Scenario(_Section):
     memory: Memory = Memory()
     scheduler: SchedulerSection = SchedulerSection()
     host: Host = Host()
+    pricing: Pricing = Pricing()
     efficiency: Efficiency = Efficiency()
     slo: Objectives = Objectives()
     measurement: Measurement = Measurement()

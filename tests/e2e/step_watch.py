@@ -116,10 +116,13 @@ def _price_ns(cost: StepCost, plan: BatchPlan, decoding: list[int]) -> int:
     tokens = len(decoding) + sum(chunk.tokens for chunk in plan.chunks)
     sampled = len(decoding) + sum(chunk.tokens == chunk.request.tokens_to_compute for chunk in plan.chunks)
     total = cost.linear_ns(tokens) + cost.head_ns(sampled) + cost.host_ns(len(decoding) + len(plan.chunks))
-    roofline = cost._roofline
+    roofline = cost.prices.roofline
     for work in cost.attention:
         seconds = 0.0
-        for _, chunk_tokens, computed_tokens in plan.chunks:
+        calibrated = cost.prices.attention(work)
+        if calibrated.context is not None and plan.chunks:
+            seconds += calibrated.context.step_s([(tokens, computed) for _, tokens, computed in plan.chunks])
+        for _, chunk_tokens, computed_tokens in plan.chunks if calibrated.context is None else ():
             pairs = attended_pairs(computed_tokens, chunk_tokens, work.window_tokens)
             context = computed_tokens + chunk_tokens
             if work.window_tokens is not None:
@@ -133,6 +136,10 @@ def _price_ns(cost: StepCost, plan: BatchPlan, decoding: list[int]) -> int:
         if decoding:
             window = work.window_tokens or max(decoding) + 1
             context = sum(min(held + 1, window) for held in decoding)
+            if calibrated.generation is not None:
+                assert calibrated.mixed is None, "not foreseen here"
+                total += work.count * (seconds + calibrated.generation.seconds(len(decoding), context)) * NS_PER_S
+                continue
             moved = context * work.kv_bytes_per_token + len(decoding) * work.query_bytes_per_token
             seconds += max(
                 roofline.attention_compute_s(context * work.decode_flops_per_pair),

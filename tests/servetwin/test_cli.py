@@ -67,10 +67,20 @@ def test_set_overrides_and_is_repeatable(command, scenario_file):
 
 
 def test_strict_refuses_before_the_run_what_is_not_calibrated(command, scenario_file, tmp_path):
-    ended = command("run", scenario_file, "--strict", "--out", tmp_path / "out")
+    ended = command("run", scenario_file, "--strict", "--out", tmp_path / "out", "--set", "pricing.profile=roofline")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("servetwin: 100% of simulated time would be priced outside calibrated ranges")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("model", "code"), [("llama-3.1-8b", 0), ("smollm2-135m", 2)])
+def test_strict_refuses_a_run_of_which_much_was_priced_outside(command, scenario_file, tmp_path, model, code):
+    """A small model spends its time on the host and on kernels that nobody measured."""
+    out = tmp_path / "out"
+    changes = ("--set", f"model={model}", "--set", "cluster.accelerator=h200-sxm")
+    ended = command("run", scenario_file, "--strict", "--out", out, *changes)
+    assert (ended.code, out.exists()) == (code, code == 0)
+    assert ("which --strict refuses: at most 30% may be" in ended.err) == (code == 2)
 
 
 def test_a_longer_request_is_rejected_with_its_reason(command, scenario_file):

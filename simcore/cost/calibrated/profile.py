@@ -63,6 +63,7 @@ class KernelProfile:
         self.accelerator = document.accelerator
         self.engine = document.engine
         self.version = document.version
+        self.name = f"{document.accelerator}/{document.engine}-{document.version}"
         self.provenance = {
             kind: Provenance(table.source, table.licence, table.date, tuple(table.versions), table.samples)
             for kind, table in document.tables.items()

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from simcore.cost import step_cost
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.cost.calibrated import Curve, Source, load_profile
+from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.roofline import Roofline, attended_pairs
 from simcore.cost.step_cost import StepCost, attended_tokens
 from simcore.errors import InputError
@@ -22,7 +24,7 @@ MODELS = ("llama-3.1-8b", "mistral-7b", "gemma-3-27b", "deepseek-v2-lite", "gpt-
 
 def cost_of(model, accelerator="h100-sxm", ranks=1, efficiency=None, dtype="bf16"):
     roofline = Roofline.of(load_accelerator(accelerator), efficiency or RooflineEfficiency(), dtype)
-    return StepCost(load_model(model), roofline, HostOverhead(), dtype, KvFormat(), ranks)
+    return StepCost(load_model(model), KernelPrices(roofline), HostOverhead(), dtype, KvFormat(), ranks)
 
 
 COSTS = {model: cost_of(model) for model in MODELS}
@@ -159,7 +161,7 @@ def test_all_reduce():
 
 def test_two_ranks_pay_two_all_reduces_a_layer():
     one, two = cost_of("llama-3.1-70b"), cost_of("llama-3.1-70b", ranks=2)
-    reductions_s = 2 * 80 * two._roofline.all_reduce_s(4096 * 8192 * 2, 2)
+    reductions_s = 2 * 80 * two.prices.roofline.all_reduce_s(4096 * 8192 * 2, 2)
     assert two.linear_ns(4096) / 1e9 == pytest.approx(one.linear_ns(4096) / 2e9 + reductions_s, rel=0.01)
 
 
@@ -179,3 +181,89 @@ def test_a_dtype_without_tensor_cores_is_computed_in_16_bits():
 def test_an_accelerator_without_rates_is_refused():
     with pytest.raises(InputError, match="bf16, fp16 or fp32"):
         Roofline.of(replace(load_accelerator("h100-sxm"), peak_flops_per_s={}), RooflineEfficiency(), "bf16")
+
+
+PROFILED = {
+    (model, kv_dtype): StepCost(
+        load_model(model),
+        KernelPrices(
+            Roofline.of(load_accelerator("h200-sxm"), RooflineEfficiency(), "bf16"),
+            load_profile("h200-sxm", "vllm-0.19.0"),
+        ),
+        HostOverhead(),
+        "bf16",
+        KvFormat(kv_dtype),
+        ranks=2,
+    )
+    for model, kv_dtype in (("llama-3.1-8b", "bf16"), ("gpt-oss-20b", "fp8"), ("mistral-7b", "bf16"))
+}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    cost=st.sampled_from(list(PROFILED.values())),
+    contexts=st.lists(st.one_of(st.integers(1, 300), st.integers(1, 200_000)), min_size=1, max_size=40),
+    steps=st.integers(1, 300),
+)
+def test_calibrated_steps_are_the_same_together_and_alone_and_never_get_cheaper(cost, contexts, steps):
+    pool = pool_of(cost, contexts)
+    steps = min([steps, *(window.steps_to_crossing(0) for window in pool.windows)])
+    together = {}
+    for limit in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(step_cost, "_SCALAR_STEPS", limit)
+            together[limit] = [int(duration) for duration in cost.decode_steps_ns(pool, steps)]
+    singly = []
+    for _ in range(steps):
+        singly += cost.decode_steps_ns(pool, 1)
+        pool.advance(1)
+    assert together[0] == together[10**9] == singly == sorted(singly)
+
+
+def test_a_profile_prices_what_it_has_and_the_roofline_the_rest():
+    cost, profile = PROFILED["llama-3.1-8b", "bf16"], load_profile("h200-sxm", "vllm-0.19.0")
+    by_name = {operator.name: price for operator, price in zip(cost.layers, cost.layer_prices, strict=True)}
+    assert by_name["qkv_projection"].seconds(100) == profile.gemm("bf16", 3072, 4096).seconds(100)
+    assert by_name["mlp_down"].seconds(7) == profile.gemm("bf16", 4096, 7168).seconds(7)
+    assert by_name["norm"].source is Source.ROOFLINE
+    assert {price.source for price in by_name.values()} == {Source.CALIBRATED, Source.ROOFLINE}
+    assert cost.all_reduce_price.seconds(8192) == profile.collective("all_reduce", "custom_graph", 2).seconds(8192)
+    attention = profile.context_attention("bf16", 16, 4, 128)
+    head_s = cost.head_prices[0].seconds(1)
+    expected_s = 32 * attention.seconds(100, 5000) + cost.linear_ns(100) / 1e9 + head_s + cost.host_ns(1) / 1e9
+    assert prefill_ns(cost, 100, 5000) / 1e9 == pytest.approx(expected_s, abs=1e-9)
+
+
+def test_attention_that_was_not_measured_goes_by_roofline():
+    """Mistral's window of 4096 was not."""
+    calibrated = PROFILED["mistral-7b", "bf16"].compiled_attention[0].calibrated
+    assert (calibrated.context, calibrated.generation, calibrated.mixed) == (None, None, None)
+    assert all(attention.calibrated.generation for attention in PROFILED["gpt-oss-20b", "fp8"].compiled_attention)
+
+
+def test_decodes_beside_a_chunk_take_the_mixed_price_where_there_is_one():
+    profile = load_profile("rtx-pro-6000-blackwell", "vllm-0.19.0")
+    roofline = Roofline.of(load_accelerator("rtx-pro-6000-blackwell"), RooflineEfficiency(), "bf16")
+    prices = KernelPrices(roofline, profile)
+    cost = StepCost(load_model("llama-3.1-8b"), prices, HostOverhead(), "bf16", KvFormat(), 1)
+    pool, plan = pool_of(cost, [1000, 2000, 3000]), BatchPlan(decoding=3)
+    plan.add_chunk(Request(0, 0, 512), 512)
+    shape = ("bf16", 32, 8, 128)
+    context = profile.context_attention(*shape)
+    attention_s = profile.mixed_generation(*shape).seconds(3, 6003) + context.seconds(512) - context.curves[0].at(0)
+    rest_ns = cost.linear_ns(515) + cost.head_ns(4) + cost.host_ns(4)
+    assert cost.step_ns(plan, pool, 4) == pytest.approx(32 * attention_s * 1e9 + rest_ns, abs=1)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    gaps=st.lists(st.integers(1, 50), min_size=1, max_size=6),
+    values=st.lists(st.floats(1e-6, 1.0), min_size=7, max_size=7),
+    start=st.integers(0, 200),
+    growth=st.integers(0, 30),
+    steps=st.integers(1, 40),
+)
+def test_a_curve_along_steps_is_the_curve_at_each(gaps, values, start, growth, steps):
+    curve = Curve(np.cumsum([1, *gaps]), values[: len(gaps) + 1])
+    points = [start + growth * step for step in range(1, steps + 1)]
+    assert curve.along_steps(start, growth, steps) == [curve.at(x) for x in points] == curve.at_many(points).tolist()

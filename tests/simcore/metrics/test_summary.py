@@ -6,6 +6,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+from simcore.cost.price_shares import RangeCounter
 from simcore.cost.work import WorkCounter
 from simcore.metrics.summary import RunFacts, summarise
 from simcore.metrics.token_gaps import CountedGaps, merged
@@ -79,6 +80,7 @@ def summary_of(folder: Path, requests=REQUESTS, steps=STEPS, *, document=DOCUMEN
         total_blocks=simulation.total_blocks,
         block_tables=1,
         work=work or (decoded(), decoded()),
+        ranges=(RangeCounter(simulation.cost),),
         peak_used_blocks=50,
         notices=("a notice",),
         cut_off=cut_off,

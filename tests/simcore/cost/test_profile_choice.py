@@ -1,0 +1,43 @@
+import pytest
+
+from simcore.cost.calibrated import load_profile
+from simcore.cost.profile_choice import chosen_profile, needed_kinds
+from simcore.errors import FileError, UnknownNameError
+from simcore.models import load_model
+
+DENSE = needed_kinds(load_model("llama-3.1-8b"), 1)
+
+
+def test_what_a_model_needs():
+    assert needed_kinds(load_model("llama-3.1-8b"), 2) - DENSE == {"collective"}
+    assert needed_kinds(load_model("mixtral-8x7b"), 1) - DENSE == {"moe"}
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "ranks", "name"),
+    [
+        ("h200-sxm", 1, "h200-sxm/vllm-0.19.0"),
+        ("rtx-pro-6000-blackwell", 1, "rtx-pro-6000-blackwell/vllm-0.24.0"),
+        ("rtx-4090", 1, "rtx-4090/vllm-0.19.0"),
+        ("rtx-4090", 2, None),  # whose profile has no collectives
+        ("a10g", 1, None),
+    ],
+)
+def test_auto_takes_the_newest_that_has_what_is_needed(accelerator, ranks, name):
+    profile = chosen_profile("auto", accelerator, needed_kinds(load_model("llama-3.1-8b"), ranks))
+    assert (profile and profile.name) == name
+
+
+def test_what_is_asked_for_is_taken():
+    assert chosen_profile("roofline", "h200-sxm", DENSE) is None
+    assert chosen_profile("auto", "h200-sxm", DENSE, shipped=False) is None
+    chosen = chosen_profile("vllm-0.19.0", "rtx-pro-6000-blackwell", DENSE)
+    assert chosen is not None
+    assert chosen.version == load_profile("rtx-pro-6000-blackwell", "vllm-0.19.0").version
+
+
+def test_what_is_not_there_is_refused(tmp_path):
+    with pytest.raises(UnknownNameError, match=r"pricing\.profile.*vllm-0\.19\.0"):
+        chosen_profile("vllm-0.19", "h200-sxm", DENSE)
+    with pytest.raises(FileError, match=r"profile\.yaml"):
+        chosen_profile(str(tmp_path), "h200-sxm", DENSE)
