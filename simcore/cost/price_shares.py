@@ -29,10 +29,11 @@ class RangeCounter:
     Whole numbers, so that order is no matter.
     """
 
-    __slots__ = ("_attention", "_ranges", "steps", "time_ns")
+    __slots__ = ("_attention", "_ranges", "_uniform", "steps", "time_ns")
 
     def __init__(self, cost: StepCost) -> None:
         self._attention = tuple(kind for kind in cost.compiled_attention if kind.calibrated.generation is not None)
+        self._uniform = len(self._attention) == 1 and self._attention[0].window is None
         self._ranges: dict[int, list[tuple[int, int]]] = {}
         self.steps: Counter[Shape] = Counter()
         self.time_ns = 0
@@ -42,8 +43,14 @@ class RangeCounter:
         if not self._attention:
             return
         size, steps = pool.size, len(durations_ns)
+        ranges = self._ranges.get(size) or self._ranges_of(size)
+        if self._uniform:  # what follows, for most models and nearly all steps
+            context_tokens = pool.context_tokens
+            least, most = ranges[0]
+            if least <= context_tokens + size and context_tokens + size * steps <= most:
+                return
         first, end = 0, steps  # the steps from first to end are inside in all kinds of layers
-        for kind, (least, most) in zip(self._attention, self._ranges_of(size), strict=True):
+        for kind, (least, most) in zip(self._attention, ranges, strict=True):
             start, growth = _context(kind, pool)
             if least <= start + growth and start + growth * steps <= most:
                 continue
@@ -69,8 +76,9 @@ class RangeCounter:
                     if not context.inside(tokens, computed_tokens):
                         return False
         if plan.decoding:
+            ranges = self._ranges.get(plan.decoding) or self._ranges_of(plan.decoding)
             # Of stalled requests the mean context is taken, as if they were like the others.
-            for kind, (least, most) in zip(self._attention, self._ranges_of(plan.decoding), strict=True):
+            for kind, (least, most) in zip(self._attention, ranges, strict=True):
                 start, growth = _context(kind, pool)
                 if not least <= (start + growth) * plan.decoding / pool.size <= most:
                     return False
@@ -78,14 +86,12 @@ class RangeCounter:
 
     def _ranges_of(self, decoding: int) -> list[tuple[int, int]]:
         """The least and most context in total that were measured, for each kind of layers."""
-        ranges = self._ranges.get(decoding)
-        if ranges is None:
-            ranges = self._ranges[decoding] = []
-            for kind in self._attention:
-                assert kind.calibrated.generation is not None
-                price = kind.calibrated.generation.over_total_context(decoding)
-                inside = (ceil(price.curve.first), floor(price.curve.last))
-                ranges.append(inside if price.shape_inside else _NOTHING)
+        ranges = self._ranges[decoding] = []
+        for kind in self._attention:
+            assert kind.calibrated.generation is not None
+            price = kind.calibrated.generation.over_total_context(decoding)
+            inside = (ceil(price.curve.first), floor(price.curve.last))
+            ranges.append(inside if price.shape_inside else _NOTHING)
         return ranges
 
 

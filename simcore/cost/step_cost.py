@@ -26,6 +26,8 @@ from simcore.scheduling.plan import BatchPlan
 
 _SCALAR_STEPS = 24
 """Up to so many steps are priced one by one, which is quicker than an array."""
+_WALKED = 8
+"""And so many times as many where that is a walk along one curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,13 @@ class StepCost:
         self.window_tokens: tuple[int, ...] = tuple(windows)
         """The sliding windows whose context a decode pool must keep."""
         self.compiled_attention = tuple(self._compile(work) for work in self.attention)
+        self._mixed = any(attention.calibrated.mixed for attention in self.compiled_attention)
         self._linear_ns: dict[int, float] = {}
         self._head_ns: dict[int, float] = {}
         self._host_ns: dict[int, float] = {}
         self._decode_base_ns: dict[int, float] = {}
-        self._decode_curves: dict[tuple[int, int], Curve] = {}
-        self._mixed_curves: dict[tuple[int, int], Curve] = {}
+        self._decode_curves: dict[int, list[Curve | None]] = {}
+        self._mixed_curves: dict[int, list[Curve | None]] = {}
         self._steps = np.arange(1, 4097, dtype=np.float64)
 
     @property
@@ -137,7 +140,7 @@ class StepCost:
         steps = min(steps, within_ns // first + 1)  # no later step is shorter than the first
         if steps == 1:
             return [first]
-        if steps > _SCALAR_STEPS:
+        if steps > (_SCALAR_STEPS if len(terms) > 1 or terms[0][-1] is None else _WALKED * _SCALAR_STEPS):
             array = self._decode_array_ns(terms, steps, base)
             return array if within_ns == FOREVER else array[: array.cumsum().searchsorted(within_ns) + 1]
         durations = self._decode_list_ns(terms, steps, base)
@@ -150,27 +153,26 @@ class StepCost:
         """The attention of a step in which ``decoding`` members of the pool decode."""
         size = pool.size
         terms = []
-        for place, attention in enumerate(self.compiled_attention):
+        curves = self._decode_curves.get(decoding)
+        if curves is None:
+            generations = [attention.calibrated.generation for attention in self.compiled_attention]
+            curves = self._decode_curves[decoding] = self._curves(generations, decoding)
+        for attention, curve in zip(self.compiled_attention, curves, strict=True):
             memory, compute, floor, per_query = attention.prices
             if attention.window is None:
                 start, growth = pool.context_tokens, size
             else:
                 window = pool.windows[attention.window]
                 start, growth = window.tokens, window.growing
-            generation = attention.calibrated.generation
-            curve = None if generation is None else self._curve(self._decode_curves, place, generation, decoding)
             terms.append((start, growth, memory, compute, floor, decoding * per_query, curve))
         return terms
 
-    def _curve(
-        self, curves: dict[tuple[int, int], Curve], place: int, generation: GenerationPrice, decoding: int
-    ) -> Curve:
-        """Attention of layers alike over the context of ``decoding`` requests in total, in nanoseconds."""
-        curve = curves.get((place, decoding))
-        if curve is None:
-            alone = generation.over_total_context(decoding).curve
-            curve = curves[place, decoding] = alone.scaled(self.compiled_attention[place].scale)
-        return curve
+    def _curves(self, generations: list[GenerationPrice | None], decoding: int) -> list[Curve | None]:
+        """For each kind of layers, attention over the context of ``decoding`` requests in total, in nanoseconds."""
+        return [
+            None if price is None else price.over_total_context(decoding).curve.scaled(attention.scale)
+            for attention, price in zip(self.compiled_attention, generations, strict=True)
+        ]
 
     def _decode_list_ns(self, terms: list[_Term], steps: int, base: float) -> list[int]:
         if len(terms) == 1:
@@ -247,20 +249,28 @@ class StepCost:
         """Attention of the next decode step of all members that are not stalled."""
         total = 0.0
         stalled = [pool.context_of(request.origin) for request in plan.stalled] if plan.stalled else ()
+        mixed_curves = self._mixed_curves_of(plan.decoding) if self._mixed and plan.chunks else ()
         for place, term in enumerate(self._decode_terms(pool, plan.decoding)):
             attention = self.compiled_attention[place]
             start, growth, memory, compute, floor, queries, curve = term
             context = start + growth
             for tokens in stalled:
                 context -= attended_tokens(tokens, attention.work.window_tokens)
-            mixed = attention.calibrated.mixed
-            if plan.chunks and mixed is not None:
-                curve = self._curve(self._mixed_curves, place, mixed, plan.decoding)
+            if mixed_curves:
+                curve = mixed_curves[place] or curve
             if curve is None:
                 total += max(context * memory + queries, context * compute, floor)
             else:
                 total += curve.at(context)
         return total
+
+    def _mixed_curves_of(self, decoding: int) -> list[Curve | None]:
+        """The same beside a chunk, None where only decodes alone were measured."""
+        curves = self._mixed_curves.get(decoding)
+        if curves is None:
+            mixed = [attention.calibrated.mixed for attention in self.compiled_attention]
+            curves = self._mixed_curves[decoding] = self._curves(mixed, decoding)
+        return curves
 
     def _compile(self, work: AttentionWork) -> "CompiledAttention":
         roofline = self.prices.roofline

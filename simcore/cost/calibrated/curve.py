@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
+from math import ceil
 from typing import Self
 
 import numpy as np
@@ -89,24 +90,26 @@ class Curve:
 
     def along_steps(self, start: int, growth: int, steps: int) -> list[float]:
         """Seconds at ``start + growth``, ``start + 2 growth`` and so on: what ``at`` says, without searching anew."""
+        if growth <= 0:
+            return [self.at(start)] * steps
         found: list[float] = []
-        x_list, slopes = self._x_list, self._slopes_list
-        x = start
-        while len(found) < steps:
-            x += growth
-            index = bisect_right(x_list, x) - 1
-            if index < 0 or index >= len(slopes) or growth <= 0:
+        x, left = start + growth, steps
+        while left:
+            index = bisect_right(self._x_list, x) - 1
+            if index < 0 or index >= len(self._slopes_list):
                 found.append(self.at(x))
-                continue
-            knot, value, slope = x_list[index], self._y_list[index], slopes[index]
-            end_x, end = x_list[index + 1], self._y_list[index + 1]
-            for _ in range(steps - len(found)):
-                price = value + slope * (x - knot)
-                found.append(price if price < end else end)
                 x += growth
-                if x >= end_x:
-                    break
-            x -= growth
+                left -= 1
+                continue
+            knot, value, slope = self._x_list[index], self._y_list[index], self._slopes_list[index]
+            end = self._y_list[index + 1]
+            count = min((ceil(self._x_list[index + 1]) - 1 - x) // growth + 1, left)
+            prices = [value + slope * (point - knot) for point in range(x, x + growth * count, growth)]
+            if prices[-1] > end:
+                prices = [min(price, end) for price in prices]
+            found += prices
+            x += growth * count
+            left -= count
         return found
 
     def at_many(self, x: ArrayLike) -> NDArray[np.float64]:
