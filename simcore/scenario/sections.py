@@ -220,7 +220,7 @@ class Pricing(_Section):
     "roofline", the name of a shipped profile or the path of a folder.
     """
 
-    profile: Text = "auto"
+    profile: Text = "roofline"
 
 
 class Objectives(_Section):

@@ -77,7 +77,7 @@ def test_strict_refuses_before_the_run_what_is_not_calibrated(command, scenario_
 def test_strict_refuses_a_run_of_which_much_was_priced_outside(command, scenario_file, tmp_path, model, code):
     """A small model spends its time on the host and on kernels that nobody measured."""
     out = tmp_path / "out"
-    changes = ("--set", f"model={model}", "--set", "cluster.accelerator=h200-sxm")
+    changes = ("--set", f"model={model}", "--set", "cluster.accelerator=h200-sxm", "--set", "pricing.profile=auto")
     ended = command("run", scenario_file, "--strict", "--out", out, *changes)
     assert (ended.code, out.exists()) == (code, code == 0)
     assert ("which --strict refuses: at most 30% may be" in ended.err) == (code == 2)
