@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.cost.calibrated.moe import MOE_KEYS
 from simcore.errors import FileError
 
 ATTENTION = ("kv_dtype", "heads", "kv_heads", "head_dim", "window")
@@ -19,17 +20,7 @@ SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
     "mixed_generation": (*ATTENTION, "batch", "context"),
     "mla_context": (*ATTENTION, "batch", "tokens", "prefix"),
     "mla_generation": (*ATTENTION, "batch", "context"),
-    "moe": (
-        "dtype",
-        "distribution",
-        "hidden",
-        "intermediate",
-        "experts_per_token",
-        "experts",
-        "tensor_parallel",
-        "expert_parallel",
-        "tokens",
-    ),
+    "moe": (*MOE_KEYS, "tokens"),
     "active_experts": ("dtype", "hidden", "intermediate", "tokens", "experts_per_token", "active_experts"),
     "collective": ("operation", "implementation", "nodes", "ranks_per_node", "bytes"),
     "layer": ("name", "model", "tensor_parallel", "tokens"),

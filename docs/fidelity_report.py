@@ -39,6 +39,8 @@ INTRODUCTION = (
     "precision and memory share are those of the harness's own scripts where these are known "
     "(`simcore/fidelity/harness.yaml`). Rows of an unknown harness are run at the stated lengths with the engine "
     "preset's defaults, and shown apart.",
+    "Kernels are priced by the newest vLLM profile that is shipped for the accelerator (`pricing.profile: auto`, "
+    "[kernel-fits.md](kernel-fits.md)), whatever the engine, and by roofline where it has none.",
     f"Constants fitted on these rows: {FITTED[0].lower()}{FITTED[1:]}",
 )
 

@@ -18,6 +18,7 @@ from simcore.metrics.gap_tracker import GapTracker
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.token_gaps import StepDurations
 from simcore.request import Request
+from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler import Scheduler
 from simcore.scheduling.swapping import Swapping
@@ -289,7 +290,7 @@ class Replica:
         if not stay_behind:
             self.tokens.last_token_ns = now_ns
         if self._check:
-            scheduler.check_invariants()
+            check_invariants(scheduler)
 
     def _finish(self, request: Request, now_ns: int) -> None:
         if request.number not in self.open_requests:

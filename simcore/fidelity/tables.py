@@ -11,7 +11,7 @@ from simcore.fidelity.evaluation import Evaluated, Fidelity
 from simcore.fidelity.replay import Replayed
 from simcore.fidelity.worst import common_traits, worst
 
-FITTED = "None: every constant is a datasheet's, a model's or assumed, and every row is a prediction."
+FITTED = "None: kernels are priced by measurements of kernels, all else is assumed; every row is a prediction."
 """Which constants were fitted on which rows of the files compared with here."""
 
 TTFT, TPOT = "ttft_s.mean", "tpot_s.mean"

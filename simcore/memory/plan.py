@@ -150,7 +150,7 @@ class MemoryPlan:
         by = f"by a factor of {max(factor, 1 / factor):.2f}" if abs(factor - 1) >= 0.005 else "but by less than 0.5%"
         notice = (
             f"KV capacity is {understated} {by} at the mean request of {typical:,} tokens: blocks that have left a "
-            f"sliding window of {self.demand.spec.name} are not released, and layers are not grouped as in the engine."
+            f"window of {self.demand.spec.name} are not released, and layers are not grouped as in the engine."
         )
         if self.given:
             notice += " memory.num_gpu_blocks counts blocks of all layers, an engine's log blocks of one group of them."

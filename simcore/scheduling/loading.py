@@ -8,6 +8,7 @@ from policies.batching import StepLimits
 from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.tiers import TierChain
 from simcore.request import UNSET, Request
+from simcore.scheduling.admission import first_chunk_tokens
 from simcore.scheduling.plan import BatchPlan
 
 if TYPE_CHECKING:
@@ -123,17 +124,11 @@ def admit_loaded(scheduler: "Scheduler", loading: Loading, plan: BatchPlan, limi
     memory = scheduler.memory
     while loading.ready and len(scheduler.running) < limits.max_running_requests:
         request = loading.ready[0]
-        known = request.tokens_to_compute
-        budget = limits.max_batched_tokens - plan.decoding - plan.prefill_tokens
-        if limits.whole_prompts:
-            tokens = known
-            if known > budget and (plan.decoding or plan.chunks):
-                return
-        else:
-            tokens = min(known, limits.max_chunk_tokens, budget)
-        if tokens <= 0:
+        known_tokens = request.tokens_to_compute
+        tokens = first_chunk_tokens(plan, limits, known_tokens)
+        if not tokens:
             return
-        reserved = known if scheduler.reserve_whole_prompt else tokens
+        reserved = known_tokens if scheduler.reserve_whole_prompt else tokens
         required = memory.blocks_to_grow(request.computed_tokens, reserved)
         required += scheduler.blocks_kept_from(request.priority) + scheduler.watermark
         if required > memory.free_blocks:

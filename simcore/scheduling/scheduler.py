@@ -1,6 +1,6 @@
 """The scheduler of one replica: fills each step within the limits that its policies set."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from policies.batching import Batching, StepLimits
@@ -9,6 +9,7 @@ from policies.preemption import Preemption
 from simcore.clock import NS_PER_S
 from simcore.memory import KVMemory
 from simcore.request import UNSET, Request
+from simcore.scheduling.admission import admit
 from simcore.scheduling.cache_aware_queue import CacheAwareQueue
 from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.decode_pool import DecodePool
@@ -16,11 +17,12 @@ from simcore.scheduling.displacement import Displacement
 from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.loading import Loading, admit_loaded, make_room
 from simcore.scheduling.plan import BatchPlan
+from simcore.scheduling.scheduler_view import SchedulerView
 from simcore.scheduling.swapping import Swapping, bring_back
 from simcore.scheduling.waiting_queue import KeyedQueue, WaitingQueue
 
 
-class Scheduler:
+class Scheduler(SchedulerView):
     """Continuous batching over paged KV memory, step for step as vLLM V1 does it.
 
     A step first serves the requests that already run, in the order of their admission: one token for each that
@@ -34,7 +36,6 @@ class Scheduler:
     nobody runs. With ``inherit_priority`` those who hold back a more urgent request are served first where memory runs
     short. With ``loading``, an admitted request waits aside until that part of its prefix is loaded which a tier below
     has. With ``swapping``, victims keep what they computed.
-    The scheduler is itself the ``ReplicaView`` that policies see.
     """
 
     def __init__(
@@ -53,8 +54,7 @@ class Scheduler:
         swapping: Swapping | None = None,
     ) -> None:
         self.inherit_priority = inherit_priority
-        self.step_price: Callable[[BatchPlan], float] | None = None
-        """Seconds that a step takes, where somebody can tell."""
+        self.step_price = None
         self.batching = batching
         self.preemption = preemption
         self.memory = memory
@@ -81,90 +81,12 @@ class Scheduler:
         self.swapping = swapping
         self._displacement = Displacement(self) if ordering.preemptive else None
         self._some_go_before = loading is not None or swapping is not None
-        self._ordering_learns = type(ordering).admitted is not Ordering.admitted
+        self.ordering_learns = type(ordering).admitted is not Ordering.admitted
         self._ordering_forgets = type(ordering).ended is not Ordering.ended
-        self._picky = type(batching).accepts is not Batching.accepts
-        self._now_s = 0.0
+        self.picky = type(batching).accepts is not Batching.accepts
+        self.now_s = 0.0
         self._admissions = 0
         self._latest_decoding_admission = 0
-
-    @property
-    def waiting_requests(self) -> int:
-        """Requests that wait to run: in the queue, for their prefix to be loaded, or in swap space."""
-        waiting = self.waiting.size
-        if self.loading is not None:
-            waiting += self.loading.size
-        return waiting if self.swapping is None else waiting + len(self.swapping.away)
-
-    @property
-    def running_requests(self) -> int:
-        """Requests that run: they hold KV memory and a slot."""
-        return len(self.running)
-
-    @property
-    def decoding_requests(self) -> int:
-        """Requests whose prompt is done."""
-        return self.pool.size
-
-    @property
-    def decode_steps(self) -> int:
-        """Steps so far in which running requests decoded."""
-        return self.pool.steps
-
-    @property
-    def oldest_arrival_s(self) -> float | None:
-        """When the request that is next to be admitted arrived."""
-        request = self._next()
-        return None if request is None else request.arrival_s
-
-    @property
-    def next_blocks(self) -> int | None:
-        """KV blocks that the request that is next to be admitted needs."""
-        request = self._next()
-        if request is None:
-            return None
-        if request.computed_tokens:
-            return self.memory.blocks_to_grow(request.computed_tokens, request.tokens_to_compute)
-        return self.blocks_to_admit(request)
-
-    def _next(self) -> Request | None:
-        """The request to admit next: nobody while some are swapped out."""
-        if self._queue_is_next():
-            return self.waiting.first(self._now_s)
-        if self.loading is not None and self.loading.ready and not self._away():
-            return self.loading.ready[0]
-        return None
-
-    def _queue_is_next(self) -> bool:
-        """Whether somebody is in the queue and nobody goes before."""
-        ready = self.loading is not None and self.loading.ready
-        return self.waiting.size > 0 and not ready and not self._away()
-
-    def _away(self) -> bool:
-        """Whether some request is swapped out."""
-        return self.swapping is not None and len(self.swapping.away) > 0
-
-    @property
-    def free_blocks(self) -> int:
-        """KV blocks that nobody holds."""
-        return self.memory.free_blocks
-
-    @property
-    def total_blocks(self) -> int:
-        """KV blocks in all."""
-        return self.memory.total_blocks
-
-    def step_s(self, prompt_tokens: int) -> float:
-        """Seconds that a step takes in which all that decode do, and that prefills so much of the next prompt."""
-        if self.step_price is None:
-            raise AssertionError("nobody prices the steps of this scheduler")
-        plan = BatchPlan(self.pool.size)
-        request = next(iter(self.prefilling.values()), None)
-        if request is None and self.waiting.size:
-            request = self.waiting.first(self._now_s)
-        if request is not None and prompt_tokens:
-            plan.add_chunk(request, prompt_tokens)
-        return self.step_price(plan)
 
     def submit(self, request: Request, now_s: float) -> None:
         """Enter a request into the queue."""
@@ -174,13 +96,17 @@ class Scheduler:
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
-        self._now_s = now_s = now_ns / 1e9
+        self.now_s = now_s = now_ns / 1e9
         if self.loading is not None:
             self.loading.after_step()
         limits = self.batching.limits(self, now_s)
-        displaced = self._displacement.make_room(limits, now_s) if self._displacement and self._queue_is_next() else ()
+        displaced: list[Request] = []
+        if self._displacement is not None and self.queue_is_next():
+            displaced = self._displacement.make_room(limits, now_s)
         plan = self._fill(limits, now_ns)
-        if not (limits.decode or plan.chunks or plan.preempted or plan.dropped) and (self.pool.size or self._away()):
+        if not (limits.decode or plan.chunks or plan.preempted or plan.dropped) and (
+            self.pool.size or self.some_are_away()
+        ):
             # Nobody could be admitted after all: rather decode than do nothing.
             limits = replace(limits, decode=True)
             loading = plan.loading
@@ -229,7 +155,7 @@ class Scheduler:
         if contended or (self._some_go_before and not self._admit_those_before(plan, limits, now_ns)):
             return plan
         if limits.admit and self.waiting.size:
-            self._admit(plan, limits, now_ns)
+            admit(self, plan, limits, now_ns)
         return plan
 
     def _admit_those_before(self, plan: BatchPlan, limits: StepLimits, now_ns: int) -> bool:
@@ -276,46 +202,6 @@ class Scheduler:
             memory.grow(request, tokens)
         return plan
 
-    def _admit(self, plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
-        waiting, memory = self.waiting, self.memory
-        budget = limits.max_batched_tokens - plan.decoding - plan.prefill_tokens
-        while budget > 0 and waiting.size and len(self.running) < limits.max_running_requests:
-            request = waiting.first(self._now_s)
-            cached_tokens, shared_blocks = memory.cached_prefix(request)
-            known = request.tokens_to_compute - cached_tokens
-            if limits.whole_prompts:
-                tokens = known
-                if known > budget and (plan.decoding or plan.chunks):
-                    break
-            else:
-                tokens = min(known, limits.max_chunk_tokens, budget)
-            reserved = known if self.reserve_whole_prompt else tokens
-            required = memory.most_blocks(cached_tokens + reserved) - shared_blocks
-            if self._reserved_blocks:
-                required += self.blocks_kept_from(request.priority)
-            if self._watermark_blocks and self.running:
-                required += self._watermark_blocks
-            if required > memory.free_for(request):
-                break
-            if self._picky and not self.batching.accepts(request, len(self.running)):
-                break
-            waiting.pop()
-            if self._ordering_learns:
-                self.ordering.admitted(request, self._now_s)
-            if self.groups is not None:
-                self.groups.group_of(request).admitted(request)
-            if self.loading is not None:
-                to_hold = required - memory.blocks_for(reserved)
-                if self.loading.begin(request, cached_tokens, memory.free_blocks - to_hold):
-                    plan.loading = [*plan.loading, request]
-                    continue
-            memory.admit(request, cached_tokens, tokens)
-            request.computed_tokens = cached_tokens
-            if request.first_scheduled_ns == UNSET and not request.preemptions:
-                request.cached_tokens = cached_tokens
-            self.start(request, tokens, plan, now_ns)
-            budget -= tokens
-
     def start(self, request: Request, tokens: int, plan: BatchPlan, now_ns: int) -> None:
         """Let an admitted request run; the plan has its first chunk of ``tokens`` tokens."""
         self._admissions += 1
@@ -339,11 +225,6 @@ class Scheduler:
         else:
             self.prefilling[request.number] = request
 
-    def blocks_to_admit(self, request: Request) -> int:
-        """Free blocks that a waiting request needs for all its known tokens."""
-        _, shared_blocks = self.memory.cached_prefix(request)
-        return self.memory.most_blocks(request.tokens_to_compute) - shared_blocks
-
     @property
     def watermark(self) -> int:
         """Blocks that must stay free when a request is let in, as there are others that run."""
@@ -351,6 +232,8 @@ class Scheduler:
 
     def blocks_kept_from(self, priority: int) -> int:
         """Blocks that are reserved for more urgent requests than those of this level."""
+        if not self._reserved_blocks:
+            return 0
         return sum(blocks for level, blocks in self._reserved_blocks.items() if level < priority)
 
     def steps_before_shortage(self, limit: int) -> int:
@@ -382,7 +265,7 @@ class Scheduler:
             if self.groups is not None:
                 self.groups.group_of(request).moved(1)
             if self._displacement is not None:
-                self._displacement.decodes(request, self._now_s)
+                self._displacement.decodes(request, self.now_s)
 
     def _pass_step(self) -> None:
         """Take note of one decode step, and take back the blocks that have left windows with it."""
@@ -410,7 +293,7 @@ class Scheduler:
         if self.groups is not None:
             self.groups.group_of(request).joined(request, new_tokens)
         if self._displacement is not None:
-            self._displacement.decodes(request, self._now_s)
+            self._displacement.decodes(request, self.now_s)
 
     def finish(self, request: Request) -> None:
         """Free what a running request holds: it is complete."""
@@ -455,7 +338,7 @@ class Scheduler:
         self.memory.release(request, comes_back=True)
         request.computed_tokens = 0
         request.preemptions += 1
-        self.waiting.push(request, self._now_s)
+        self.waiting.push(request, self.now_s)
 
     def _free(self, request: Request, finished: bool, granted_tokens: int = 0, comes_back: bool = False) -> None:
         decoding = request.pool is not None
@@ -477,23 +360,3 @@ class Scheduler:
                 yield request, chunk_tokens[number]
             elif plan.decoding and request.pool is not None and number not in left_out:
                 yield request, 1
-
-    def check_invariants(self) -> None:
-        """Recount everything the slow way; raises AssertionError where the books are wrong."""
-        decoding = [request for request in self.running.values() if request.pool is not None]
-        contexts = [self.pool.context_of(request.origin) for request in decoding]
-        prefilling = [request for request in self.running.values() if request.pool is None]
-        held = [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in prefilling)]
-        if self.loading is not None:
-            held += self.loading.held_tokens
-            self.loading.tiers.check()
-        if self.swapping is not None:
-            self.swapping.check()
-        self.memory.check(held)
-        found = (len(decoding), sum(contexts), list(self.prefilling.values()))
-        noted = (self.pool.size, self.pool.context_tokens, prefilling)
-        if found != noted:
-            raise AssertionError(f"recounted {found}, noted {noted}")
-        for window in self.pool.windows:
-            if window.tokens != sum(min(context, window.window_tokens) for context in contexts):
-                raise AssertionError(f"window of {window.window_tokens} tokens: noted {window.tokens}")

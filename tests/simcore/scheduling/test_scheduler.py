@@ -9,6 +9,7 @@ from policies.ordering.two_level import TwoLevel
 from policies.preemption.latest import Latest
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import Request
+from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.scheduler import Scheduler
 from simcore.scheduling.waiting_queue import KeyedQueue
 
@@ -44,7 +45,7 @@ def step(scheduler):
     for request in scheduler.commit_chunks(plan):
         request.known_output_tokens += 1
         scheduler.start_decoding(request)
-    scheduler.check_invariants()
+    check_invariants(scheduler)
     return plan, tokens
 
 
@@ -178,7 +179,7 @@ def test_books_that_are_wrong_are_found():
     step(scheduler)
     scheduler.memory.allocate(1)
     with pytest.raises(AssertionError, match="recounted"):
-        scheduler.check_invariants()
+        check_invariants(scheduler)
 
 
 def test_a_watermark_keeps_blocks_free_beside_others_but_never_starves():

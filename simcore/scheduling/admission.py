@@ -1,0 +1,54 @@
+"""Letting waiting requests in: in the order of the queue, while slots, token budget and memory last."""
+
+from typing import TYPE_CHECKING
+
+from policies.batching import StepLimits
+from simcore.request import UNSET
+from simcore.scheduling.plan import BatchPlan
+
+if TYPE_CHECKING:
+    from simcore.scheduling.scheduler import Scheduler
+
+
+def first_chunk_tokens(plan: BatchPlan, limits: StepLimits, known_tokens: int) -> int:
+    """Tokens that the step has for a request that begins to run and has so many to compute; 0 if it must wait."""
+    budget = limits.max_batched_tokens - plan.decoding - plan.prefill_tokens
+    if budget <= 0:
+        return 0
+    if limits.whole_prompts:
+        return 0 if known_tokens > budget and (plan.decoding or plan.chunks) else known_tokens
+    return min(known_tokens, limits.max_chunk_tokens, budget)
+
+
+def admit(scheduler: "Scheduler", plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
+    """Let requests of the queue in, up to the first that does not fit."""
+    waiting, memory, loading = scheduler.waiting, scheduler.memory, scheduler.loading
+    while waiting.size and len(scheduler.running) < limits.max_running_requests:
+        request = waiting.first(scheduler.now_s)
+        cached_tokens, shared_blocks = memory.cached_prefix(request)
+        known_tokens = request.tokens_to_compute - cached_tokens
+        tokens = first_chunk_tokens(plan, limits, known_tokens)
+        if not tokens:
+            break
+        reserved_tokens = known_tokens if scheduler.reserve_whole_prompt else tokens
+        required = memory.most_blocks(cached_tokens + reserved_tokens) - shared_blocks
+        required += scheduler.blocks_kept_from(request.priority) + scheduler.watermark
+        if required > memory.free_for(request):
+            break
+        if scheduler.picky and not scheduler.batching.accepts(request, len(scheduler.running)):
+            break
+        waiting.pop()
+        if scheduler.ordering_learns:
+            scheduler.ordering.admitted(request, scheduler.now_s)
+        if scheduler.groups is not None:
+            scheduler.groups.group_of(request).admitted(request)
+        if loading is not None:
+            to_hold = required - memory.blocks_for(reserved_tokens)
+            if loading.begin(request, cached_tokens, memory.free_blocks - to_hold):
+                plan.loading = [*plan.loading, request]
+                continue
+        memory.admit(request, cached_tokens, tokens)
+        request.computed_tokens = cached_tokens
+        if request.first_scheduled_ns == UNSET and not request.preemptions:
+            request.cached_tokens = cached_tokens
+        scheduler.start(request, tokens, plan, now_ns)

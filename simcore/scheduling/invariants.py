@@ -1,0 +1,28 @@
+"""Recounting the books of a scheduler the slow way, for tests."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simcore.scheduling.scheduler import Scheduler
+
+
+def check_invariants(scheduler: "Scheduler") -> None:
+    """Raise AssertionError where what a scheduler notes differs from what its requests say."""
+    pool = scheduler.pool
+    decoding = [request for request in scheduler.running.values() if request.pool is not None]
+    contexts = [pool.context_of(request.origin) for request in decoding]
+    prefilling = [request for request in scheduler.running.values() if request.pool is None]
+    held = [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in prefilling)]
+    if scheduler.loading is not None:
+        held += scheduler.loading.held_tokens
+        scheduler.loading.tiers.check()
+    if scheduler.swapping is not None:
+        scheduler.swapping.check()
+    scheduler.memory.check(held)
+    found = (len(decoding), sum(contexts), list(scheduler.prefilling.values()))
+    noted = (pool.size, pool.context_tokens, prefilling)
+    if found != noted:
+        raise AssertionError(f"recounted {found}, noted {noted}")
+    for window in pool.windows:
+        if window.tokens != sum(min(context, window.window_tokens) for context in contexts):
+            raise AssertionError(f"window of {window.window_tokens} tokens: noted {window.tokens}")
