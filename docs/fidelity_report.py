@@ -64,7 +64,7 @@ def _lines(fidelity: Fidelity) -> Iterator[str]:
     yield "# Fidelity"
     for paragraph in INTRODUCTION:
         yield ""
-        yield fill(paragraph, WIDTH)
+        yield fill(paragraph, WIDTH, break_on_hyphens=False)
     for title, path in _figures(fidelity):
         yield ""
         yield f"![{title}]({path.relative_to(DOCUMENT.parent).as_posix()})"
@@ -96,7 +96,7 @@ def _markdown(table: Table) -> Iterator[str]:
     yield f"## {table.title}"
     yield ""
     if table.note:
-        yield fill(table.note, WIDTH)
+        yield fill(table.note, WIDTH, break_on_hyphens=False)
         yield ""
     yield f"| {' | '.join(table.columns)} |"
     yield f"|{'---|' + '---:|' * (len(table.columns) - 1)}"

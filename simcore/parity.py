@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
@@ -58,7 +58,7 @@ class RecordedRequest(_Part):
 
     id: int
     arrive_step: Count
-    prompt: list[tuple[int, int]]
+    prompt: Annotated[list[tuple[int, Annotated[int, Field(ge=1)]]], Field(min_length=1)]
     output: Annotated[int, Field(ge=1)]
     priority: int = 0
 
@@ -78,7 +78,14 @@ class Recording(_Part):
 
     config: Config
     requests: list[RecordedRequest]
-    steps: list[Step]
+    steps: Annotated[list[Step], Field(min_length=1)]
+
+    @field_validator("requests")
+    @classmethod
+    def _ids_differ(cls, requests: list[RecordedRequest]) -> list[RecordedRequest]:
+        if len({request.id for request in requests}) < len(requests):
+            raise ValueError("requests whose ids all differ")
+        return requests
 
 
 @dataclass(frozen=True, slots=True)

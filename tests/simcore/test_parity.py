@@ -51,6 +51,23 @@ def test_one_changed_decision_is_found(what, change, recordings, tmp_path):
     assert f"step 20, {what}: recorded" in str(difference)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda document: document["requests"].append(document["requests"][0]), "ids all differ"),
+        (lambda document: document["requests"][0].update(prompt=[]), "prompt"),
+        (lambda document: document["requests"][0].update(prompt=[[5, -1]]), "prompt"),
+        (lambda document: document.update(steps=[]), "steps"),
+    ],
+)
+def test_a_recording_that_cannot_be_is_refused(change, said, recordings, tmp_path):
+    document = json.loads((recordings / "burst-1.json").read_text())
+    change(document)
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=said):
+        read_recording(tmp_path / "changed.json")
+
+
 def test_what_is_no_recording_is_refused(tmp_path):
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(FileError, match="not valid JSON"):
