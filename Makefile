@@ -16,7 +16,7 @@ $(BASE): pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,kernels]'
 	touch $(BASE) $@
 
 run: $(BASE)
@@ -28,8 +28,10 @@ lint: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Triton's interpreter and its compiler cannot share a process.
 test: lint
 	$(BIN)/pytest -n auto
+	TRITON_INTERPRET=1 $(BIN)/pytest -n auto tests/kernels
 
 fidelity: $(DEV)
 	$(BIN)/python docs/fidelity_report.py

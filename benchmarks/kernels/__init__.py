@@ -1,0 +1,1 @@
+"""How fast the kernels are, as fractions of what the GPU at hand reaches itself."""

@@ -1,0 +1,47 @@
+"""What a benchmark module of a kernel offers: cases to time, and sweeps of launch configurations to choose from.
+
+Each module beside this one that is named after a kernel file has ``cases(toy)`` and ``sweeps()``; ``toy`` asks for the
+same forms at sizes that Triton's interpreter gets through.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from kernels.launch import LaunchConfig
+
+Run = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kernel form at one shape.
+
+    ``prepare`` makes fresh random inputs and returns a call without arguments; it is called several times, so that
+    timing can rotate among input sets larger than the cache. ``bytes_moved`` counts each input read once and each
+    output written once, ``operations`` two per multiply-add. ``kind`` and ``sample`` are the kernel kind and the shape
+    parameters of calibration samples (docs/calibrate.md), where calibration has such a kind.
+    """
+
+    kernel: str
+    form: str
+    dtype: str
+    shape: Mapping[str, int]
+    prepare: Callable[[torch.device], Run]
+    bytes_moved: int
+    operations: int
+    kind: str | None = None
+    sample: Mapping[str, int | str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Launch configurations to choose among for one case.
+
+    ``prepare`` makes fresh random inputs and returns a function from a configuration to a call without arguments.
+    """
+
+    case: Case
+    candidates: Sequence[LaunchConfig]
+    prepare: Callable[[torch.device], Callable[[LaunchConfig], Run]]

@@ -1,0 +1,27 @@
+"""The kernels of the live engine, each beside its torch reference.
+
+``kernels.silu_mul(...)`` and the like run on any device: by Triton where the tensors are on a GPU (or Triton's
+interpreter is on), by the reference on a CPU. ``OPERATIONS`` names them all.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from kernels.errors import UnknownOperationError
+
+OPERATIONS: dict[str, str] = {
+    "silu_mul": "kernels.elementwise",
+}
+"""Each operation and the module that holds it."""
+
+__all__ = ["OPERATIONS"]
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    if name not in OPERATIONS:
+        raise UnknownOperationError(name, OPERATIONS)
+    function: Callable[..., Any] = getattr(import_module(OPERATIONS[name]), name)
+    return function

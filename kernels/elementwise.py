@@ -1,0 +1,48 @@
+"""Element by element: the gate of a gated MLP."""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.launch import LaunchConfig, operation
+
+
+def silu_mul_reference(gate_up: torch.Tensor) -> torch.Tensor:
+    """``silu(gate) * up`` of ``gate_up`` [tokens, 2 * width], gates first; [tokens, width] in its type."""
+    gate, up = gate_up.chunk(2, dim=-1)
+    return torch.nn.functional.silu(gate.double()).mul(up.double()).to(gate_up.dtype)
+
+
+@triton.jit
+def _silu_mul(gate_up, out, width, block: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.program_id(1) * block + tl.arange(0, block)
+    inside = columns < width
+    gate = tl.load(gate_up + row * 2 * width + columns, mask=inside).to(tl.float32)
+    up = tl.load(gate_up + row * 2 * width + width + columns, mask=inside).to(tl.float32)
+    tl.store(out + row * width + columns, (gate * tl.sigmoid(gate) * up).to(out.dtype.element_ty), mask=inside)
+
+
+_CONFIG = LaunchConfig({"block": 1024}, num_warps=4, num_stages=1)
+
+
+@operation(silu_mul_reference)
+def silu_mul(gate_up: torch.Tensor, *, config: LaunchConfig | None = None) -> torch.Tensor:
+    """``silu(gate) * up`` of ``gate_up`` [tokens, 2 * width], gates first; [tokens, width] in its type."""
+    tokens, width = gate_up.shape[0], gate_up.shape[1] // 2
+    out = torch.empty((tokens, width), dtype=gate_up.dtype, device=gate_up.device)
+    config = config or _CONFIG
+    if tokens:
+        _silu_mul[(tokens, triton.cdiv(width, config.tiles["block"]))](gate_up, out, width, **config.arguments())
+    return out
+
+
+def compiled_forms() -> list[CompiledForm]:
+    """The forms of this file's kernels, for ahead-of-time compilation."""
+    configs = dict.fromkeys(CAPABILITIES, _CONFIG)
+
+    def types(kind: str) -> dict[str, str]:
+        return {"gate_up": f"*{kind}", "out": f"*{kind}", "width": "i32"}
+
+    return [CompiledForm(_silu_mul, kind, types(kind), {}, configs, ("width",)) for kind in ("fp16", "bf16")]

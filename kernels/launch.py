@@ -1,0 +1,58 @@
+"""How operations choose between kernel and reference, and what a launch is configured by."""
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """Tile sizes (constexpr arguments of the kernel, by name), warps per program and pipeline stages."""
+
+    tiles: Mapping[str, Any] = field(default_factory=dict)
+    num_warps: int = 4
+    num_stages: int = 3
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of the launch."""
+        return {**self.tiles, "num_warps": self.num_warps, "num_stages": self.num_stages}
+
+
+def interpreted() -> bool:
+    """Whether kernels run in Triton's interpreter, on CPU tensors."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def capability(device: torch.device) -> int:
+    """The compute capability of a GPU as one number (90 for sm_90); 90 where kernels are interpreted."""
+    if device.type != "cuda":
+        return 90
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+def operation(reference: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Mark a launcher as an operation: on CPU tensors, unless interpreted, it runs ``reference`` instead.
+
+    The launcher takes the arguments of the reference and ``config``, a ``LaunchConfig`` that replaces the shipped one;
+    the reference needs no ``config`` and gets none.
+    """
+
+    def decorate(launcher: Callable[..., R]) -> Callable[..., R]:
+        @functools.wraps(launcher)
+        def chosen(*args: Any, config: LaunchConfig | None = None, **kwargs: Any) -> R:
+            tensor = next(value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor))
+            if tensor.device.type == "cpu" and not interpreted():
+                return reference(*args, **kwargs)
+            return launcher(*args, config=config, **kwargs)
+
+        return chosen
+
+    return decorate
