@@ -28,8 +28,8 @@ class CompiledForm:
 
     ``types`` gives every run-time argument its Triton type (``"*fp16"``, ``"i32"``, ``"fp32"``,
     ``"tensordesc<fp16[128, 64]>"``) in the order of the signature; ``constants`` the constexpr arguments that
-    ``config`` does not. Pointers, and the integers named in ``divisible``, are taken to be multiples of 16, as launches find them.
-    ``config`` may differ by capability. ``instructions`` are found in the PTX for each capability named.
+    the configuration does not. Pointers, and the integers named in ``divisible``, are taken to be multiples of 16, as
+    launches find them. ``configs`` are by capability. ``instructions`` are found in the PTX for each capability named.
     """
 
     kernel: Any
