@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: run test lint bench fidelity clean
+.PHONY: run test lint bench bench-kernels fidelity clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -38,6 +38,10 @@ fidelity: $(DEV)
 
 bench: $(BASE)
 	$(BIN)/python -m benchmarks
+
+# On a GPU; without one, TRITON_INTERPRET=1 with --toy shows that the script runs.
+bench-kernels: $(DEV)
+	$(BIN)/python -m benchmarks.kernels --out benchmarks/kernels/results
 
 clean:
 	rm -rf $(VENV) runs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,1 +1,4 @@
 """How fast the kernels are, as fractions of what the GPU at hand reaches itself."""
+
+MODULES = ("elementwise",)
+"""The benchmark modules, each named after a kernel file."""

@@ -1,0 +1,128 @@
+"""Choose launch configurations: ``python -m benchmarks.kernels.sweep [MODULE...] [--out FILE]``, on a GPU.
+
+Every candidate is compiled first, in many processes at once, then timed alone; a candidate whose result differs from
+the first one's is marked. What is found goes into the kernels' own configuration functions by hand.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.kernels import MODULES
+from benchmarks.kernels.case import Sweep
+from benchmarks.kernels.timing import gpu_times
+from kernels.launch import LaunchConfig
+
+_DIFFERENCE = 2e-2
+_BEST = 6
+
+
+def sweeps_of(module: str) -> list[Sweep]:
+    """The sweeps that a benchmark module offers."""
+    found: list[Sweep] = import_module(f"benchmarks.kernels.{module}").sweeps()
+    return found
+
+
+def compile_candidate(place: tuple[str, int, int]) -> None:
+    """Launch one candidate once, for the compiler's cache; what fails here fails again where it is told."""
+    module, number, candidate = place
+    sweep = sweeps_of(module)[number]
+    try:
+        sweep.prepare(torch.device("cuda"))(sweep.candidates[candidate])()
+        torch.cuda.synchronize()
+    except Exception as error:
+        print(f"{place}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr, flush=True)
+
+
+def time_module(module: str, results: Any) -> None:
+    """Time every candidate of a module, best first per case; in a process of its own, which a fault may end."""
+    device = torch.device("cuda")
+    for number, sweep in enumerate(sweeps_of(module)):
+        launch = sweep.prepare(device)
+        first: torch.Tensor | None = None
+        for config in sweep.candidates:
+            try:
+                run = launch(config)
+                out = _one_tensor(run())
+                first = out.clone() if first is None else first
+                median_s = gpu_times([run], repeats=9).median_s
+            except Exception as error:
+                results.append((number, config, None, f"{type(error).__name__}: {str(error)[:120]}"))
+                continue
+            results.append((number, config, median_s, _difference(out, first)))
+
+
+def _one_tensor(result: object) -> torch.Tensor:
+    if isinstance(result, torch.Tensor):
+        return result
+    assert isinstance(result, tuple)
+    return _one_tensor(result[0])
+
+
+def _difference(out: torch.Tensor, first: torch.Tensor) -> str:
+    norm = torch.linalg.vector_norm
+    difference = float(norm(out.float() - first.float()) / norm(first.float()))
+    return "" if difference < _DIFFERENCE else f"DIFFERS by {difference:.2g}"
+
+
+def report(module: str, number: int, rows: list[tuple[LaunchConfig, float | None, str]]) -> list[dict[str, object]]:
+    """Print the best candidates of one sweep, and what failed; return all as records."""
+    case = sweeps_of(module)[number].case
+    timed = sorted((row for row in rows if row[1] is not None), key=lambda row: row[1] or 0.0)
+    print(f"\n{case.kernel} {case.form} {case.dtype} {dict(case.shape)}: {len(timed)} of {len(rows)} ran")
+    for config, median_s, note in timed[:_BEST]:
+        assert median_s is not None
+        tera, giga = case.operations / median_s / 1e12, case.bytes_moved / median_s / 1e9
+        print(f"  {median_s * 1e6:9.1f} us {tera:7.1f} TFLOP/s {giga:7.0f} GB/s  {_told(config)} {note}")
+    for config, _, note in [row for row in rows if row[1] is None][:2]:
+        print(f"  failed: {_told(config)}: {note}")
+    told = [case.kernel, case.form, case.dtype, dict(case.shape)]
+    return [{"case": told, "config": _told(config), "s": time_s, "note": note} for config, time_s, note in rows]
+
+
+def _told(config: LaunchConfig) -> str:
+    return " ".join(f"{name}={value}" for name, value in config.arguments().items())
+
+
+def main() -> None:
+    """Compile, time, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", default=MODULES)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    processes = multiprocessing.get_context("spawn")
+    places = [
+        (module, number, candidate)
+        for module in arguments.modules
+        for number, sweep in enumerate(sweeps_of(module))
+        for candidate in range(len(sweep.candidates))
+    ]
+    with processes.Pool(max(1, (os.cpu_count() or 2) - 2)) as pool:
+        pool.map(compile_candidate, places, chunksize=1)
+    records = []
+    manager = processes.Manager()
+    for module in arguments.modules:
+        results = manager.list()
+        process = processes.Process(target=time_module, args=(module, results))
+        process.start()
+        process.join()
+        found: dict[int, list[tuple[LaunchConfig, float | None, str]]] = {}
+        for number, config, median_s, note in results:
+            found.setdefault(number, []).append((config, median_s, note))
+        for number, rows in found.items():
+            records += report(module, number, rows)
+        if process.exitcode:
+            print(f"{module}: ended with exit code {process.exitcode}")
+    if arguments.out:
+        arguments.out.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+if __name__ == "__main__":
+    main()
