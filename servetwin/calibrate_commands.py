@@ -9,7 +9,7 @@ import typer
 
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
-from calibrate.importers.generic_csv import read_samples, write_samples
+from calibrate.importers.generic import read_samples, write_samples
 from calibrate.profile_writer import Origin, write_profile
 from calibrate.samples import SampleTable, joined
 from simcore.errors import InputError, UnknownNameError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrate.importers.csv_columns import CsvColumns
+from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
 
 ACCELERATORS = {"H100-SXM-80GB": "h100-sxm", "H200-SXM-141GB": "h200-sxm"}

@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from calibrate.importers.csv_columns import CsvColumns
+from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
 from simcore.errors import FileError, UnknownNameError
 from simcore.models import Attention, DenseFeedForward, LayerGroup, MixtureOfExperts, ModelSpec, load_model

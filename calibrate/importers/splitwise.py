@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrate.importers.csv_columns import CsvColumns
+from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable
 
 ACCELERATORS = {"a100-80gb": "a100-sxm-80gb", "h100-80gb": "h100-sxm"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrate.importers.csv_columns import CsvColumns
+from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
 from simcore.errors import FileError
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
-from calibrate.importers.generic_csv import read_samples, write_samples
+from calibrate.importers.generic import read_samples, write_samples
 from simcore.errors import FileError, InputError, UnknownNameError
 
 
@@ -157,6 +157,23 @@ def test_own_form_goes_round(tmp_path):
     assert {name: values.tolist() for name, values in again.columns.items()} == {
         name: values.tolist() for name, values in samples.columns.items()
     }
+
+
+def test_own_form_as_parquet(tmp_path):
+    row = {"kind": "gemm", "accelerator": "h200-sxm", "engine": "servetwin", "version": "1", "dtype": "bf16"}
+    rows = [{**row, "tokens": tokens, "n": 64, "k": 32, "latency_s": 1e-6 * tokens, "repeats": 9} for tokens in (1, 2)]
+    path = tmp_path / "gemm.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    samples = read_samples(path)
+    assert (samples.kind, samples.accelerator) == ("gemm", "h200-sxm")
+    assert samples.columns["tokens"].tolist() == [1, 2]
+    assert samples.latency_s.tolist() == [1e-6, 2e-6]
+    pq.write_table(pa.Table.from_pylist([rows[0], {**rows[1], "n": None}]), path)
+    with pytest.raises(FileError, match=r"gemm.parquet, line 2: n is 'None', expected a number"):
+        read_samples(path)
+    path.write_bytes(b"no table")
+    with pytest.raises(FileError, match=r"gemm.parquet: cannot be read"):
+        read_samples(path)
 
 
 @pytest.mark.parametrize(

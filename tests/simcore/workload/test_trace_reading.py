@@ -76,7 +76,7 @@ def test_vidur_with_arrivals(tmp_path):
     assert arrivals(read_trace(write(tmp_path, "v.csv", text))) == [0, 750_000_000]
 
 
-def test_generic_csv_by_default_columns(tmp_path):
+def test_generic_by_default_columns(tmp_path):
     text = "prompt_tokens,arrival_s,output_tokens\n10,0.1,5\n20,0.30000000000000004,6\n"
     assert arrivals(read_trace(write(tmp_path, "own.csv", text))) == [0, 200_000_000]
 

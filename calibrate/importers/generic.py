@@ -1,4 +1,4 @@
-"""servetwin's own form of measurements: one CSV file per kernel kind, columns by name, latency in seconds.
+"""servetwin's own form of measurements: a CSV or Parquet file per kernel kind, columns by name, latency in seconds.
 
 ``kind,accelerator,engine,version``, then the kind's shape parameters (``calibrate.samples.SHAPE_COLUMNS``) and
 ``latency_s``. All rows of a file are of one kind, accelerator, engine and version.
@@ -7,7 +7,7 @@
 import csv
 from pathlib import Path
 
-from calibrate.importers.csv_columns import CsvColumns
+from calibrate.importers.columns import CsvColumns, ParquetColumns
 from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
 from simcore.errors import FileError, UnknownNameError
 
@@ -16,7 +16,7 @@ HEAD = ("kind", "accelerator", "engine", "version")
 
 def read_samples(path: Path) -> SampleTable:
     """Read such a file. Raises ``FileError``, naming file and line."""
-    file = CsvColumns(path)
+    file = ParquetColumns(path) if path.suffix == ".parquet" else CsvColumns(path)
     head = []
     for name in HEAD:
         values = file.text(name)
