@@ -8,6 +8,7 @@ import typer
 from servetwin.calibrate_commands import calibrate_app
 from servetwin.compare_command import compare
 from servetwin.doctor_command import doctor
+from servetwin.explain_command import explain
 from servetwin.fact_commands import hardware, models
 from servetwin.fidelity_command import fidelity
 from servetwin.memory_command import memory
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(compare)
 app.command()(memory)
+app.command()(explain)
 app.command()(models)
 app.command()(hardware)
 app.command()(policies)

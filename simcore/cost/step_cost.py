@@ -1,5 +1,6 @@
 """The price of a step, compiled once per scenario so that pricing costs microseconds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,36 @@ class CompiledAttention:
     prefill_pair_ns: float
     calibrated: AttentionPrices
     scale: float
+
+    def chunks_ns(self, chunks: Iterable[tuple[int, int]], beside_decodes: bool) -> float:
+        """Chunks of (tokens, tokens computed before); beside decodes measured with a chunk, less a chunk's floor."""
+        calibrated = self.calibrated
+        if calibrated.context is not None:
+            seconds = calibrated.context.step_s(list(chunks))
+            if beside_decodes and calibrated.mixed is not None:
+                seconds = max(seconds - calibrated.context.curves[0].at(0), 0.0)
+            return self.scale * seconds
+        total = 0.0
+        window_tokens = self.work.window_tokens
+        memory, _, floor, query = self.prices
+        for tokens, computed_tokens in chunks:
+            pairs = attended_pairs(computed_tokens, tokens, window_tokens)
+            context = read_context(computed_tokens, tokens, window_tokens)
+            total += max(pairs * self.prefill_pair_ns, context * memory + tokens * query, floor)
+        return total
+
+    def decodes_ns(self, decoding: int, context: int, beside_chunks: bool) -> float:
+        """``decoding`` requests that read ``context`` tokens together, new ones included."""
+        price = self.decode_price(beside_chunks)
+        if price is not None:
+            return price.over_total_context(decoding).curve.scaled(self.scale).at(context)
+        memory, compute, floor, per_query = self.prices
+        return max(context * memory + decoding * per_query, context * compute, floor)
+
+    def decode_price(self, beside_chunks: bool) -> GenerationPrice | None:
+        """The calibrated price of decodes, alone or beside chunks; None where the roofline must do."""
+        calibrated = self.calibrated
+        return (calibrated.mixed if beside_chunks else None) or calibrated.generation
 
 
 _Term = tuple[int, int, float, float, float, float, Curve | None]
@@ -220,30 +251,15 @@ class StepCost:
     def step_ns(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> int:
         """One step that is not decode alone; ``sampled_rows`` of its tokens are sampled."""
         attention_ns = 0.0
-        for attention in self.compiled_attention:
-            attention_ns += self._chunks_ns(attention, plan) if plan.chunks else 0.0
+        if plan.chunks:
+            chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
+            for attention in self.compiled_attention:
+                attention_ns += attention.chunks_ns(chunks, beside_decodes=plan.decoding > 0)
         if plan.decoding:
             attention_ns += self._decode_attention_ns(plan, pool)
         tokens = plan.decoding + plan.prefill_tokens
         requests = plan.decoding + len(plan.chunks)
         return round(self.linear_ns(tokens) + self.head_ns(sampled_rows) + self.host_ns(requests) + attention_ns)
-
-    def _chunks_ns(self, attention: CompiledAttention, plan: BatchPlan) -> float:
-        """Attention of all prompt chunks; beside decodes that were measured with a chunk, less its floor."""
-        calibrated = attention.calibrated
-        if calibrated.context is not None:
-            seconds = calibrated.context.step_s([(tokens, computed) for _, tokens, computed in plan.chunks])
-            if plan.decoding and calibrated.mixed is not None:
-                seconds = max(seconds - calibrated.context.curves[0].at(0), 0.0)
-            return attention.scale * seconds
-        total = 0.0
-        window_tokens = attention.work.window_tokens
-        memory, _, floor, query = attention.prices
-        for _, tokens, computed_tokens in plan.chunks:
-            pairs = attended_pairs(computed_tokens, tokens, window_tokens)
-            context = read_context(computed_tokens, tokens, window_tokens)
-            total += max(pairs * attention.prefill_pair_ns, context * memory + tokens * query, floor)
-        return total
 
     def _decode_attention_ns(self, plan: BatchPlan, pool: DecodePool) -> float:
         """Attention of the next decode step of all members that are not stalled."""

@@ -1,0 +1,99 @@
+"""``servetwin explain``: where the time of a step goes, operator by operator."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from dashboard.explain_report import render_explanation
+from dashboard.formatting import seconds, share
+from servetwin.api import prepare
+from servetwin.console import console, plain_table, print_table
+from simcore.cost.breakdown import StepShape
+from simcore.cost.explanation import Explanation, explain_step, usual_shapes
+from simcore.errors import InputError
+from simcore.files import writing
+
+
+def explain(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")],
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shape",
+            metavar="BATCH",
+            help="A batch: 64x2048 (64 decodes of 2048 tokens), 512@1024 (a chunk of 512 after 1024), 64x2048+512.",
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as pricing.profile=auto."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page with rooflines.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+) -> None:
+    """Show where a step's time goes, by operator, with the source of each price.
+
+    Without --shape: one decode, as many as typically run at once, a prompt, and decodes beside a chunk.
+    """
+    simulation = prepare(scenario, set_ or ())
+    shapes = [StepShape.parse(text) for text in shape] if shape else usual_shapes(simulation)
+    for asked in shapes:
+        longest = max([asked.context_tokens, *(sum(chunk) for chunk in asked.chunks)])
+        if longest > simulation.max_context_tokens:
+            raise InputError("--shape", str(asked), f"requests of at most {simulation.max_context_tokens} tokens")
+    explanations = [explain_step(simulation, asked) for asked in shapes]
+    if out is not None:
+        page = render_explanation(explanations, str(scenario))
+        with writing(out):
+            out.write_text(page, encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps([_document(explanation) for explanation in explanations], indent=2))
+        return
+    for explanation in explanations:
+        print_explanation(explanation, console())
+
+
+def print_explanation(explanation: Explanation, output: Console) -> None:
+    """Print a step's operators, dearest first."""
+    step = explanation
+    output.print(
+        f"[bold]{escape(str(step.shape))}[/]: {seconds(step.seconds)}, MFU {share(step.mfu)}, MBU {share(step.mbu)}"
+        f" ({escape(step.model)} on {step.ranks} x {escape(step.accelerator)})"
+    )
+    table = plain_table("operator", "kernels", "time", "share", "MFU", "MBU", "source", "held-out error")
+    for operator in sorted(step.operators, key=lambda time: -time.seconds):
+        kernel = operator.flops or operator.bytes
+        table.add_row(
+            operator.name,
+            f"{operator.count}",
+            seconds(operator.seconds),
+            share(operator.seconds / step.seconds),
+            share(step.mfu_of(operator)) if kernel else "–",
+            share(step.mbu_of(operator)) if kernel else "–",
+            operator.source + ("" if operator.inside or operator.errors is None else ", extrapolated"),
+            "–" if operator.errors is None else share(operator.errors.median),
+        )
+    print_table(table, output)
+
+
+def _document(step: Explanation) -> dict[str, Any]:
+    operators = [
+        asdict(operator) | {"mfu": step.mfu_of(operator), "mbu": step.mbu_of(operator)} for operator in step.operators
+    ]
+    return {
+        "shape": str(step.shape),
+        "seconds": step.seconds,
+        "mfu": step.mfu,
+        "mbu": step.mbu,
+        "model": step.model,
+        "accelerator": step.accelerator,
+        "tensor_parallel": step.ranks,
+        "operators": operators,
+    }

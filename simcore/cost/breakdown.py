@@ -1,0 +1,150 @@
+"""Where the time of one step goes, operator by operator, with the source of each price."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simcore.clock import NS_PER_S
+from simcore.cost.calibrated import Source
+from simcore.cost.calibrated.errors import ErrorQuantiles
+from simcore.cost.kernel_prices import Price
+from simcore.cost.operators import AttentionWork, Operator
+from simcore.cost.price_shares import HOST
+from simcore.cost.roofline import attended_pairs, read_context
+from simcore.cost.step_cost import CompiledAttention, StepCost, attended_tokens
+from simcore.errors import InputError
+
+_DECODES = re.compile(r"(\d+)x(\d+)")
+_CHUNK = re.compile(r"(\d+)(?:@(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class StepShape:
+    """A batch: ``decodes`` requests that hold ``context_tokens`` each, and chunks of (tokens, tokens computed before).
+
+    Every chunk is taken to end its prompt, so that one token of it is sampled.
+    """
+
+    decodes: int = 0
+    context_tokens: int = 0
+    chunks: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "StepShape":
+        """Read ``64x2048+512@1024``: 64 decodes of 2048 tokens each and a chunk of 512 after 1024 computed ones.
+
+        Raises ``InputError`` for any other text.
+        """
+        decodes = context_tokens = 0
+        chunks = []
+        for part in text.split("+"):
+            if (found := _DECODES.fullmatch(part)) and not decodes:
+                decodes, context_tokens = int(found[1]), int(found[2])
+            elif found := _CHUNK.fullmatch(part):
+                chunks.append((int(found[1]), int(found[2] or 0)))
+            else:
+                raise InputError("--shape", text, "decodes and chunks such as 64x2048, 512@1024 or 64x2048+512")
+        shape = cls(decodes, context_tokens, tuple(chunks))
+        if shape.tokens == 0 or min((tokens for tokens, _ in chunks), default=1) == 0:
+            raise InputError("--shape", text, "at least one token in every part")
+        return shape
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the step computes."""
+        return self.decodes + sum(tokens for tokens, _ in self.chunks)
+
+    @property
+    def requests(self) -> int:
+        """Requests in the step, each of which samples a token."""
+        return self.decodes + len(self.chunks)
+
+    def __str__(self) -> str:
+        parts = [f"{self.decodes}x{self.context_tokens}"] if self.decodes else []
+        parts += [f"{tokens}@{computed}" if computed else str(tokens) for tokens, computed in self.chunks]
+        return "+".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTime:
+    """The ``count`` kernels of one kind in a step, all together: on one rank, so are its ``flops`` and ``bytes``.
+
+    ``inside`` tells whether the price lies in the calibrated range; ``errors`` are those of the fit, None where the
+    price is no fit.
+    """
+
+    name: str
+    count: int
+    seconds: float
+    flops: float
+    bytes: float
+    source: str
+    inside: bool
+    errors: ErrorQuantiles | None = None
+
+
+def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
+    """The operators of a step in the order in which a layer runs them, the head and the host last.
+
+    Their seconds add up to what the simulator takes for such a step.
+    """
+    times = [
+        _operator(operator, price, shape.tokens) for operator, price in zip(cost.layers, cost.layer_prices, strict=True)
+    ]
+    for kind in cost.compiled_attention:
+        times += _attention(kind, shape)
+    if cost.all_reduces:
+        price, moved = cost.all_reduce_price, shape.tokens * cost.hidden_bytes
+        seconds = cost.all_reduces * price.seconds(moved)
+        times.append(_time("all_reduce", cost.all_reduces, seconds, 0.0, 0.0, price, moved))
+    times += [
+        _operator(operator, price, shape.requests) for operator, price in zip(cost.head, cost.head_prices, strict=True)
+    ]
+    times.append(OperatorTime("host", 1, cost.host_ns(shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False))
+    return times
+
+
+def _operator(operator: Operator, price: Price, tokens: int) -> OperatorTime:
+    count = operator.count
+    flops, moved = count * operator.flops(tokens), count * operator.bytes(tokens)
+    return _time(operator.name, count, count * price.seconds(tokens), flops, moved, price, tokens)
+
+
+def _time(name: str, count: int, seconds: float, flops: float, moved: float, price: Price, x: int) -> OperatorTime:
+    errors = getattr(price, "errors", None)
+    return OperatorTime(name, count, seconds, flops, moved, str(price.source), price.inside(x), errors)
+
+
+def _attention(kind: CompiledAttention, shape: StepShape) -> Iterator[OperatorTime]:
+    work, window = kind.work, kind.work.window_tokens
+    suffix = "" if window is None else f"_window_{window}"
+    if shape.chunks:
+        context = kind.calibrated.context
+        yield OperatorTime(
+            f"prefill_attention{suffix}",
+            work.count,
+            kind.chunks_ns(shape.chunks, beside_decodes=shape.decodes > 0) / NS_PER_S,
+            work.count * work.flops_per_pair * sum(attended_pairs(done, new, window) for new, done in shape.chunks),
+            work.count * sum(_chunk_bytes(work, new, done) for new, done in shape.chunks),
+            str(Source.ROOFLINE if context is None else context.source),
+            context is not None and all(context.inside(new, done) for new, done in shape.chunks),
+            None if context is None else context.errors,
+        )
+    if shape.decodes:
+        read = shape.decodes * attended_tokens(shape.context_tokens, window)
+        generation = kind.decode_price(beside_chunks=bool(shape.chunks))
+        yield OperatorTime(
+            f"decode_attention{suffix}",
+            work.count,
+            kind.decodes_ns(shape.decodes, read, beside_chunks=bool(shape.chunks)) / NS_PER_S,
+            work.count * work.decode_flops_per_pair * read,
+            work.count * (work.kv_bytes_per_token * read + work.query_bytes_per_token * shape.decodes),
+            str(Source.ROOFLINE if generation is None else generation.source),
+            generation is not None and generation.inside(shape.decodes, read),
+            None if generation is None else generation.errors,
+        )
+
+
+def _chunk_bytes(work: AttentionWork, tokens: int, computed_tokens: int) -> float:
+    context = read_context(computed_tokens, tokens, work.window_tokens)
+    return work.kv_bytes_per_token * context + work.query_bytes_per_token * tokens

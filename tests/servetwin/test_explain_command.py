@@ -1,0 +1,37 @@
+"""``servetwin explain``, as typed."""
+
+import json
+
+
+def test_the_table_has_operators_and_sources(command, scenario_file):
+    ended = command("explain", scenario_file)
+    assert (ended.code, ended.err) == (0, "")
+    for said in ("qkv_projection", "decode_attention", "prefill_attention", "host", "MFU", "MBU", "roofline"):
+        assert said in ended.out
+
+
+def test_json_adds_up(command, scenario_file):
+    (step,) = json.loads(command("explain", scenario_file, "--shape", "8x100+32", "--json").out)
+    assert step["shape"] == "8x100+32"
+    assert abs(sum(operator["seconds"] for operator in step["operators"]) - step["seconds"]) < 1e-12
+    assert 0 < step["mbu"] < 1
+
+
+def test_a_page_is_written(command, scenario_file, tmp_path):
+    page = tmp_path / "step.html"
+    assert command("explain", scenario_file, "--shape", "8x100", "--out", page).code == 0
+    text = page.read_text()
+    assert "Roofline of 8x100" in text
+    assert "decode_attention" in text
+
+
+def test_bad_shapes_end_in_one_sentence(command, scenario_file, tmp_path):
+    ended = command("explain", scenario_file, "--shape", "8y100")
+    assert ended.code == 2
+    assert ended.err == (
+        "servetwin: --shape is '8y100', expected decodes and chunks such as 64x2048, 512@1024 or 64x2048+512.\n"
+    )
+    ended = command("explain", scenario_file, "--shape", "8x99999999", "--out", tmp_path / "no.html")
+    assert ended.code == 2
+    assert "expected requests of at most" in ended.err
+    assert not (tmp_path / "no.html").exists()
