@@ -7,8 +7,8 @@ prints then says nothing about any GPU.
 
 import argparse
 import sys
+import tomllib
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 
 import torch
@@ -59,11 +59,17 @@ def main() -> None:
         arguments.out.mkdir(parents=True, exist_ok=True)
         write_summary(machine, results, arguments.out / "results.json")
         accelerator = ACCELERATORS.get(machine.gpu, machine.gpu.lower().replace(" ", "-"))
-        write_samples(accelerator, version("servetwin"), results, arguments.out)
+        write_samples(accelerator, _version(), results, arguments.out)
 
 
 def _cases(module: str, toy: bool) -> list[Case]:
     found: list[Case] = import_module(f"benchmarks.kernels.{module}").cases(toy)
+    return found
+
+
+def _version() -> str:
+    with (Path(__file__).resolve().parents[2] / "pyproject.toml").open("rb") as stream:
+        found: str = tomllib.load(stream)["project"]["version"]
     return found
 
 
