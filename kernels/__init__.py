@@ -11,6 +11,7 @@ from typing import Any
 from kernels.errors import UnknownOperationError
 
 OPERATIONS: dict[str, str] = {
+    "flash_prefill": "kernels.flash_prefill",
     "silu_mul": "kernels.elementwise",
 }
 """Each operation and the module that holds it."""

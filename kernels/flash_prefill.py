@@ -1,0 +1,187 @@
+"""Prefill attention: whole prompts or chunks of them, of different lengths in one batch."""
+
+import math
+from typing import Any
+
+import torch
+import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.errors import UnsupportedFormError, require_form
+from kernels.flash_prefill_kernel import flash_prefill_kernel
+from kernels.flash_prefill_reference import flash_prefill_reference
+from kernels.launch import LaunchConfig, capability, operation
+
+HEAD_DIMS = (64, 96, 128, 256)
+BLOCK_SIZES = (16, 32, 64, 128)
+_TYPES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}
+_CACHE_TYPES = {torch.int8: "i8", torch.float8_e4m3fn: "fp8e4nv"}
+
+
+def prefill_config(kind: str, head_dim: int, compute_capability: int) -> LaunchConfig:
+    """The launch for a data type (``"fp16"``, ``"bf16"``, ``"fp32"``) and head dimension on a GPU."""
+    block_d = triton.next_power_of_2(head_dim)
+
+    def config(block_m: int, block_n: int, warps: int, stages: int, descriptors: bool) -> LaunchConfig:
+        tiles = {"block_d": block_d, "block_m": block_m, "block_n": block_n, "descriptors": descriptors}
+        return LaunchConfig({**tiles, "specialized": False}, warps, stages)
+
+    if kind == "fp32":
+        return config(32, 32, 4, 1, False)
+    if compute_capability < 90:
+        return config(64, 32, 4, 1, False) if block_d == 256 else config(128, 64, 8, 2, False)
+    if block_d == 256:
+        return config(128, 64, 8, 2, True)
+    return config(128, 128, 8, 2, True)
+
+
+@operation(flash_prefill_reference)
+def flash_prefill(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    query_starts: torch.Tensor,
+    max_query_tokens: int,
+    scale: float,
+    *,
+    window: int = 0,
+    soft_cap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+    key_cache: torch.Tensor | None = None,
+    value_cache: torch.Tensor | None = None,
+    block_tables: torch.Tensor | None = None,
+    prefix_lengths: torch.Tensor | None = None,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    config: LaunchConfig | None = None,
+) -> torch.Tensor:
+    """Causal attention of new tokens to those of their sequence up to themselves, and to a prefix if there is one.
+
+    ``q`` is [tokens, heads, head_dim], ``k`` and ``v`` [tokens, kv_heads, head_dim]; sequence i has the tokens from
+    ``query_starts[i]`` up to ``query_starts[i + 1]`` (int32), at most ``max_query_tokens``. Returns the form of ``q``;
+    tokens after the last sequence stay unwritten. ``scale`` multiplies the scores. With a ``window`` a token sees itself
+    and the ``window - 1`` before; ``soft_cap`` bounds scores by a hyperbolic tangent; ``sinks`` (float32 [heads]) adds
+    a logit to each head's denominator.
+
+    A prefix lies in ``key_cache`` and ``value_cache`` [blocks, kv_heads, block_size, head_dim], where ``block_tables``
+    (int32 [sequences, blocks]) says, ``prefix_lengths`` (int32) tokens long; int8 and fp8 caches have float32
+    ``key_scales`` and ``value_scales`` [blocks, kv_heads, block_size].
+
+    Raises ``UnsupportedFormError`` for what the kernel has no form for.
+    """
+    heads, head_dim = q.shape[1:]
+    kv_heads = k.shape[1]
+    require_form("flash_prefill", "data type", q.dtype, _TYPES)
+    require_form("flash_prefill", "head_dim", head_dim, HEAD_DIMS)
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        require_form("flash_prefill", f"strides within a token of {name}", tensor.stride()[1:], [(head_dim, 1)])
+    if heads % kv_heads:
+        raise UnsupportedFormError("flash_prefill", "heads", heads, [f"multiples of its {kv_heads} kv_heads"])
+    if not scale > 0:
+        raise UnsupportedFormError("flash_prefill", "scale", scale, ["scales above 0"])
+    block_size = 1
+    if key_cache is not None:
+        block_size = key_cache.shape[2]
+        require_form("flash_prefill", "block_size", block_size, BLOCK_SIZES)
+        for name, needed in (("value_cache", value_cache), ("block_tables", block_tables)):
+            if needed is None:
+                raise UnsupportedFormError("flash_prefill", name, None, [f"prefixes with {name}"])
+        if prefix_lengths is None:
+            raise UnsupportedFormError("flash_prefill", "prefix_lengths", None, ["prefixes with prefix_lengths"])
+        _require_cache(key_cache, key_scales, q.dtype)
+        _require_cache(value_cache, value_scales, q.dtype)
+    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    sequences = len(query_starts) - 1
+    if not (sequences and max_query_tokens):
+        return out
+    config = config or prefill_config(_TYPES[q.dtype], head_dim, capability(q.device))
+    block = [config.tiles["block_n"], 1, config.tiles["block_d"]]
+    keys, values = (TensorDescriptor.from_tensor(x, block) if config.tiles["descriptors"] else x for x in (k, v))
+    grid = (triton.cdiv(max_query_tokens, config.tiles["block_m"]), heads, sequences)
+    flash_prefill_kernel[grid](
+        q,
+        keys,
+        values,
+        out,
+        query_starts,
+        sinks,
+        key_cache,
+        value_cache,
+        key_scales,
+        value_scales,
+        block_tables,
+        prefix_lengths,
+        q.stride(0),
+        k.stride(0),
+        v.stride(0),
+        0 if block_tables is None else block_tables.stride(0),
+        scale * math.log2(math.e),
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        block_size=block_size,
+        window=window,
+        soft_cap=soft_cap,
+        **config.arguments(),
+    )
+    return out
+
+
+def _require_cache(cache: torch.Tensor, scales: torch.Tensor | None, dtype: torch.dtype) -> None:
+    require_form("flash_prefill", "cache of type", cache.dtype, [dtype] if scales is None else _CACHE_TYPES)
+    require_form("flash_prefill", "contiguous cache", cache.is_contiguous(), [True])
+
+
+def compiled_forms() -> list[CompiledForm]:
+    """The forms of this file's kernels, for ahead-of-time compilation."""
+    forms = []
+    for capability_ in CAPABILITIES:
+        forms += [_form(capability_, kind, 128) for kind in ("fp16", "bf16", "fp32")]
+        forms += [_form(capability_, "bf16", head_dim) for head_dim in HEAD_DIMS if head_dim != 128]
+        forms.append(_form(capability_, "bf16", 64, window=128, sinks=True))
+        forms.append(_form(capability_, "bf16", 256, window=4096, soft_cap=50.0))
+        forms.append(_form(capability_, "bf16", 128, cache="bf16"))
+        forms.append(_form(capability_, "bf16", 128, cache="i8"))
+        if capability_ >= 90:
+            forms.append(_form(capability_, "bf16", 128, cache="fp8e4nv"))
+    return forms
+
+
+def _form(
+    compute_capability: int,
+    kind: str,
+    head_dim: int,
+    *,
+    window: int = 0,
+    soft_cap: float = 0.0,
+    sinks: bool = False,
+    cache: str | None = None,
+) -> CompiledForm:
+    config = prefill_config(kind, head_dim, compute_capability)
+    types = dict.fromkeys(("queries", "out"), f"*{kind}")
+    tiles = config.tiles
+    block = f"tensordesc<{kind}[{tiles['block_n']}, 1, {tiles['block_d']}]>"
+    types |= dict.fromkeys(("keys", "values"), block if tiles["descriptors"] else f"*{kind}")
+    types |= {"query_starts": "*i32", "scale_log2": "fp32"}
+    strides = ("query_stride", "key_stride", "value_stride", "table_stride")
+    types |= dict.fromkeys(strides, "i32")
+    constants: dict[str, Any] = {"heads": 32, "kv_heads": 8, "head_dim": head_dim, "block_size": 16}
+    constants |= {"window": window, "soft_cap": soft_cap}
+    if sinks:
+        types["sinks"] = "*fp32"
+    if cache is not None:
+        types |= dict.fromkeys(("key_cache", "value_cache"), f"*{cache}")
+        types |= dict.fromkeys(("block_tables", "prefix_lengths"), "*i32")
+        if cache in _CACHE_TYPES.values():
+            types |= dict.fromkeys(("key_scales", "value_scales"), "*fp32")
+    optional = ("sinks", "key_cache", "value_cache", "key_scales", "value_scales", "block_tables", "prefix_lengths")
+    constants |= {name: None for name in optional if name not in types}
+    form = f"{kind} {head_dim}"
+    form += f" window {window}" if window else ""
+    form += f" cap {soft_cap:g}" if soft_cap else ""
+    form += " sinks" if sinks else ""
+    form += f" over {cache}" if cache else ""
+    configs = {compute_capability: config}
+    expected = {} if kind == "fp32" else {90: "wgmma", 100: "tcgen05"}
+    return CompiledForm(flash_prefill_kernel, form, types, constants, configs, strides, expected)
