@@ -12,6 +12,7 @@ from kernels.errors import UnknownOperationError
 
 OPERATIONS: dict[str, str] = {
     "flash_prefill": "kernels.flash_prefill",
+    "paged_decode": "kernels.paged_decode",
     "silu_mul": "kernels.elementwise",
 }
 """Each operation and the module that holds it."""
