@@ -13,6 +13,8 @@ from kernels.errors import UnknownOperationError
 OPERATIONS: dict[str, str] = {
     "flash_prefill": "kernels.flash_prefill",
     "paged_decode": "kernels.paged_decode",
+    "quantise_per_group": "kernels.quantise_rows",
+    "quantise_per_token": "kernels.quantise_rows",
     "silu_mul": "kernels.elementwise",
 }
 """Each operation and the module that holds it."""
