@@ -13,8 +13,10 @@ from kernels.errors import UnknownOperationError
 OPERATIONS: dict[str, str] = {
     "flash_prefill": "kernels.flash_prefill",
     "paged_decode": "kernels.paged_decode",
+    "add_rms_norm": "kernels.rms_norm",
     "quantise_per_group": "kernels.quantise_rows",
     "quantise_per_token": "kernels.quantise_rows",
+    "rms_norm": "kernels.rms_norm",
     "silu_mul": "kernels.elementwise",
 }
 """Each operation and the module that holds it."""
