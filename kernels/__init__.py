@@ -17,6 +17,7 @@ OPERATIONS: dict[str, str] = {
     "quantise_per_group": "kernels.quantise_rows",
     "quantise_per_token": "kernels.quantise_rows",
     "rms_norm": "kernels.rms_norm",
+    "rotate_and_write": "kernels.rope",
     "silu_mul": "kernels.elementwise",
 }
 """Each operation and the module that holds it."""

@@ -63,10 +63,10 @@ def _rms_norm(
 
 
 def _config(width: int) -> LaunchConfig:
-    """One program holds whole rows in registers: at least 2048 values, at most 32 a thread."""
+    """One program holds whole rows in registers: at least 2048 values, 16 a thread."""
     block = triton.next_power_of_2(width)
     return LaunchConfig(
-        {"tile_rows": max(1, 2048 // block), "block": block}, num_warps=max(4, block // 1024), num_stages=1
+        {"tile_rows": max(1, 2048 // block), "block": block}, num_warps=max(4, block // 512), num_stages=1
     )
 
 

@@ -1,0 +1,278 @@
+"""Rotary embedding (Su et al., 2021), fused with the write of keys and values to the paged cache.
+
+Two layouts of the rotated pairs: halves (GPT-NeoX: dimension j goes with j + rotary_dims / 2) and interleaved (GPT-J:
+2j goes with 2j + 1). Dimensions from ``rotary_dims`` on pass unchanged. ``cos_sin`` [positions, rotary_dims] is float32
+and holds the cosines of a position, then its sines. A cache is ``[num_blocks, kv_heads, block_size, head_dim]``; the
+slot of a token is ``block * block_size + offset``, -1 where it is not to be written. int8 and fp8 e4m3 caches
+have float32 scales ``[num_blocks, kv_heads, block_size]``, by the rule of ``kernels.quantise_rows``.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.errors import require_form
+from kernels.launch import LaunchConfig, operation
+from kernels.quantise_rows import LARGEST_CODE, as_codes, quantised
+
+
+def rotated_reference(
+    heads: torch.Tensor, positions: torch.Tensor, cos_sin: torch.Tensor, interleaved: bool = False
+) -> torch.Tensor:
+    """``heads`` [tokens, heads, head_dim] turned by the angles of their positions, in float64."""
+    rotary_dims = cos_sin.shape[1]
+    turned, passed = heads.double().split([rotary_dims, heads.shape[2] - rotary_dims], dim=2)
+    cos, sin = cos_sin.double()[positions][:, None].chunk(2, dim=2)
+    if interleaved:
+        first, second = turned[..., 0::2], turned[..., 1::2]
+        pairs = torch.stack([first * cos - second * sin, second * cos + first * sin], dim=-1)
+        return torch.cat([pairs.flatten(2), passed], dim=2)
+    first, second = turned.chunk(2, dim=2)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin, passed], dim=2)
+
+
+def _write(heads: torch.Tensor, slots: torch.Tensor, cache: torch.Tensor, scales: torch.Tensor | None) -> None:
+    kept = slots >= 0
+    blocks, offsets = slots[kept] // cache.shape[2], slots[kept] % cache.shape[2]
+    if scales is None:
+        cache[blocks, :, offsets] = heads[kept].to(cache.dtype)
+    else:
+        codes, scale = quantised(heads[kept], cache.dtype)
+        cache.view(torch.uint8)[blocks, :, offsets] = codes.view(torch.uint8)
+        scales[blocks, :, offsets] = scale
+
+
+def rotate_and_write_reference(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    positions: torch.Tensor,
+    cos_sin: torch.Tensor,
+    slots: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rotated queries and keys, in their type; rotated keys and the values go to the caches."""
+    rotated_keys = rotated_reference(keys, positions, cos_sin, interleaved)
+    _write(rotated_keys, slots, key_cache, key_scales)
+    _write(values.double(), slots, value_cache, value_scales)
+    return rotated_reference(queries, positions, cos_sin, interleaved).to(queries.dtype), rotated_keys.to(keys.dtype)
+
+
+@triton.jit
+def _load_rotated(
+    heads,
+    offsets,
+    columns,
+    inside,
+    angles,
+    rotary_dims: tl.constexpr,
+    interleaved: tl.constexpr,
+):
+    """Heads at ``offsets`` [heads, head_dim] in float32, turned; ``angles`` points to the cosines of the position."""
+    half: tl.constexpr = rotary_dims // 2
+    x = tl.load(heads + offsets, mask=inside, other=0.0).to(tl.float32)
+    turning = columns < rotary_dims
+    if interleaved:
+        pairs: tl.constexpr = (x.shape[0], x.shape[1] // 2, 2)
+        first, second = tl.split(tl.reshape(x, pairs))
+        partner = tl.reshape(tl.join(second, first), x.shape)
+        angle = columns // 2
+        is_first = columns % 2 == 0
+    else:
+        is_first = columns < half
+        other = tl.where(is_first, columns + half, columns - half)
+        partner = tl.load(heads + offsets + (other - columns)[None, :], mask=inside & turning[None, :], other=0.0)
+        partner = partner.to(tl.float32)
+        angle = tl.where(is_first, columns, columns - half)
+    cos = tl.load(angles + angle, mask=turning, other=1.0)
+    sin = tl.load(angles + half + angle, mask=turning, other=0.0)
+    return x * cos[None, :] + partner * tl.where(is_first, -sin, sin)[None, :]
+
+
+@triton.jit
+def _store_in_cache(x, cache, scales, rows, columns, inside, heads_inside, head_dim, largest: tl.constexpr):
+    """Write float32 heads at ``rows`` of the cache, in codes where it has scales."""
+    offsets = rows[:, None] * head_dim + columns[None, :]
+    if scales is not None:
+        coded, scale = as_codes(x, tl.max(tl.abs(x), axis=1), largest, cache.dtype.element_ty)
+        tl.store(cache + offsets, coded, mask=inside)
+        tl.store(scales + rows, scale, mask=heads_inside)
+    else:
+        tl.store(cache + offsets, x.to(cache.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _rotate_and_write(
+    queries,
+    keys,
+    values,
+    positions,
+    cos_sin,
+    slots,
+    key_cache,
+    value_cache,
+    key_scales,
+    value_scales,
+    queries_out,
+    keys_out,
+    heads,
+    kv_heads,
+    query_stride,
+    key_stride,
+    value_stride,
+    block_size,
+    head_dim: tl.constexpr,
+    rotary_dims: tl.constexpr,
+    interleaved: tl.constexpr,
+    largest: tl.constexpr,
+    tile_heads: tl.constexpr,
+    block: tl.constexpr,
+):
+    token = tl.program_id(0).to(tl.int64)
+    query_tiles = tl.cdiv(heads, tile_heads)
+    tile = tl.program_id(1)
+    columns = tl.arange(0, block)
+    angles = cos_sin + tl.load(positions + token).to(tl.int64) * rotary_dims
+    if tile < query_tiles:
+        head = tile * tile_heads + tl.arange(0, tile_heads)
+        inside = (head < heads)[:, None] & (columns < head_dim)[None, :]
+        offsets = head[:, None] * head_dim + columns[None, :]
+        turned = _load_rotated(
+            queries + token * query_stride, offsets, columns, inside, angles, rotary_dims, interleaved
+        )
+        out = queries_out + token * heads * head_dim
+        tl.store(out + offsets, turned.to(queries_out.dtype.element_ty), mask=inside)
+    else:
+        head = (tile - query_tiles) * tile_heads + tl.arange(0, tile_heads)
+        inside = (head < kv_heads)[:, None] & (columns < head_dim)[None, :]
+        offsets = head[:, None] * head_dim + columns[None, :]
+        turned = _load_rotated(keys + token * key_stride, offsets, columns, inside, angles, rotary_dims, interleaved)
+        out = keys_out + token * kv_heads * head_dim
+        tl.store(out + offsets, turned.to(keys_out.dtype.element_ty), mask=inside)
+        slot = tl.load(slots + token)
+        if slot >= 0:
+            rows = (slot // block_size * kv_heads + head) * block_size + slot % block_size
+            written = head < kv_heads
+            _store_in_cache(turned, key_cache, key_scales, rows, columns, inside, written, head_dim, largest)
+            value = tl.load(values + token * value_stride + offsets, mask=inside, other=0.0).to(tl.float32)
+            _store_in_cache(value, value_cache, value_scales, rows, columns, inside, written, head_dim, largest)
+
+
+def _config(head_dim: int) -> LaunchConfig:
+    """A program turns the heads of one token: 1024 values, eight a thread."""
+    block = triton.next_power_of_2(head_dim)
+    return LaunchConfig({"tile_heads": max(1, 1024 // block), "block": block}, num_warps=4, num_stages=1)
+
+
+@operation(rotate_and_write_reference)
+def rotate_and_write(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    positions: torch.Tensor,
+    cos_sin: torch.Tensor,
+    slots: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    interleaved: bool = False,
+    *,
+    config: LaunchConfig | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rotated queries and keys, in their type; rotated keys and the values go to the caches.
+
+    ``queries`` [tokens, heads, head_dim], ``keys`` and ``values`` [tokens, kv_heads, head_dim] may be parts of a joint
+    projection: the heads of a token must be contiguous. ``positions`` [tokens] are integers, ``slots`` [tokens] int64.
+    Keys are quantised as rotated in float32. Raises ``UnsupportedFormError`` for a cache in int8 or fp8 without scales
+    or in another type, and for rotary dimensions that are odd or more than there are.
+    """
+    operation_name = "rotate_and_write"
+    tokens, heads, head_dim = queries.shape
+    kv_heads, rotary_dims = keys.shape[1], cos_sin.shape[1]
+    if key_scales is None or value_scales is None:
+        require_form(
+            operation_name, "cache without scales in", key_cache.dtype, [torch.float16, torch.bfloat16, torch.float32]
+        )
+    else:
+        require_form(operation_name, "cache with scales in", key_cache.dtype, LARGEST_CODE)
+    if rotary_dims % 2 or not 0 < rotary_dims <= head_dim:
+        require_form(operation_name, "rotary_dims", rotary_dims, [f"even numbers up to {head_dim}"])
+    for name, tensor in (("queries", queries), ("keys", keys), ("values", values)):
+        if tensor.stride()[1:] != (head_dim, 1):
+            require_form(operation_name, f"strides of {name}", tensor.stride(), [f"(any, {head_dim}, 1)"])
+    out = torch.empty(queries.shape, dtype=queries.dtype, device=queries.device)
+    keys_out = torch.empty(keys.shape, dtype=keys.dtype, device=keys.device)
+    config = config or _config(head_dim)
+    tile_heads = config.tiles["tile_heads"]
+    if tokens:
+        _rotate_and_write[(tokens, triton.cdiv(heads, tile_heads) + triton.cdiv(kv_heads, tile_heads))](
+            queries,
+            keys,
+            values,
+            positions,
+            cos_sin,
+            slots,
+            key_cache,
+            value_cache,
+            key_scales,
+            value_scales,
+            out,
+            keys_out,
+            heads,
+            kv_heads,
+            queries.stride(0),
+            keys.stride(0),
+            values.stride(0),
+            key_cache.shape[2],
+            head_dim,
+            rotary_dims,
+            interleaved,
+            LARGEST_CODE.get(key_cache.dtype, 0.0),
+            **config.arguments(),
+        )
+    return out, keys_out
+
+
+def compiled_forms() -> list[CompiledForm]:
+    """The forms of this file's kernels, for ahead-of-time compilation."""
+    strides = ("query_stride", "key_stride", "value_stride")
+    numbers = dict.fromkeys(("heads", "kv_heads", *strides, "block_size"), "i32")
+    caches = {"fp16": 0.0, "bf16": 0.0, "i8": 127.0, "fp8e4nv": 448.0}
+    shapes = ((128, 128, False), (64, 64, True), (96, 48, False), (256, 64, False))
+    forms = []
+    for kind in ("fp16", "bf16"):
+        for cache, largest in caches.items():
+            if cache in ("fp16", "bf16") and cache != kind:
+                continue
+            for head_dim, rotary_dims, interleaved in shapes:
+                activations = ("queries", "keys", "values", "queries_out", "keys_out")
+                types = {
+                    **dict.fromkeys(activations, f"*{kind}"),
+                    **dict.fromkeys(("key_cache", "value_cache"), f"*{cache}"),
+                    "positions": "*i32",
+                    "cos_sin": "*fp32",
+                    "slots": "*i64",
+                    **numbers,
+                }
+                constants: dict[str, object] = {
+                    "head_dim": head_dim,
+                    "rotary_dims": rotary_dims,
+                    "interleaved": interleaved,
+                    "largest": largest,
+                }
+                scales = ("key_scales", "value_scales")
+                if largest:
+                    types |= dict.fromkeys(scales, "*fp32")
+                else:
+                    constants |= dict.fromkeys(scales)
+                capabilities = (90, 100) if cache == "fp8e4nv" else CAPABILITIES
+                name = f"{kind} to {cache} {rotary_dims} of {head_dim}{' interleaved' if interleaved else ''}"
+                configs = dict.fromkeys(capabilities, _config(head_dim))
+                forms.append(CompiledForm(_rotate_and_write, name, types, constants, configs, strides))
+    return forms
