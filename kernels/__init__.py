@@ -14,10 +14,13 @@ OPERATIONS: dict[str, str] = {
     "flash_prefill": "kernels.flash_prefill",
     "paged_decode": "kernels.paged_decode",
     "add_rms_norm": "kernels.rms_norm",
+    "copy_blocks": "kernels.kv_copy",
+    "gather_blocks": "kernels.kv_copy",
     "quantise_per_group": "kernels.quantise_rows",
     "quantise_per_token": "kernels.quantise_rows",
     "rms_norm": "kernels.rms_norm",
     "rotate_and_write": "kernels.rope",
+    "scatter_blocks": "kernels.kv_copy",
     "silu_mul": "kernels.elementwise",
 }
 """Each operation and the module that holds it."""
