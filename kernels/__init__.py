@@ -22,6 +22,7 @@ OPERATIONS: dict[str, str] = {
     "rotate_and_write": "kernels.rope",
     "scatter_blocks": "kernels.kv_copy",
     "silu_mul": "kernels.elementwise",
+    "w4a16": "kernels.w4a16",
 }
 """Each operation and the module that holds it."""
 

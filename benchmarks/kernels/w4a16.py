@@ -1,0 +1,134 @@
+"""Four-bit weights: decoding at large shapes, where weights are all that is read, and prefill."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+
+import torch
+
+from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.int4_layouts import BLOCK_K, Int4Weights
+from kernels.launch import LaunchConfig
+from kernels.w4a16 import w4a16
+
+_ACCEPTANCE = ((8192, 28672), (4096, 14336), (8192, 8192))
+_SPREAD = ((2048, 2048), (4096, 4096), (4096, 6144), (14336, 4096), (28672, 8192))
+_TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def random_weights(k: int, n: int, group_size: int, device: torch.device) -> Int4Weights:
+    """Any words are weights; scales are near 0.01, zero points 0 to 15."""
+    blocks = -(-k // BLOCK_K)
+    words = torch.randint(-(2**31), 2**31 - 1, (blocks, n, 16), dtype=torch.int32, device=device)
+    groups = blocks * BLOCK_K // group_size
+    scales = (torch.rand(groups, n, device=device) * 0.01 + 0.005).half().view(torch.int16).int()
+    zeros = torch.randint(0, 16, (groups, n), dtype=torch.int32, device=device)
+    arrivals = torch.zeros(n, dtype=torch.int32, device=device)
+    return Int4Weights(words, zeros << 16 | scales, arrivals, group_size, k)
+
+
+def _inputs(
+    device: torch.device, kind: str, m: int, k: int, n: int, group_size: int
+) -> tuple[torch.Tensor, Int4Weights]:
+    return torch.randn(m, k, device=device).to(_TYPES[kind]), random_weights(k, n, group_size, device)
+
+
+def _prepare(kind: str, m: int, k: int, n: int, group_size: int, device: torch.device) -> Run:
+    a, weights = _inputs(device, kind, m, k, n, group_size)
+    return lambda: w4a16(a, weights)
+
+
+def _prepare_sweep(
+    kind: str, m: int, k: int, n: int, group_size: int, device: torch.device
+) -> Callable[[LaunchConfig], Run]:
+    a, weights = _inputs(device, kind, m, k, n, group_size)
+    return lambda config: lambda: w4a16(a, weights, config=config)
+
+
+def _case(m: int, k: int, n: int, group_size: int = 128, kind: str = "bf16") -> Case:
+    return Case(
+        kernel="w4a16",
+        form=f"group {group_size}",
+        dtype=kind,
+        shape={"m": m, "n": n, "k": k, "group_size": group_size},
+        prepare=partial(_prepare, kind, m, k, n, group_size),
+        bytes_moved=k * n // 2 + 4 * n * k // group_size + 2 * m * (k + n),
+        operations=2 * m * n * k,
+        kind="gemm" if group_size == 128 and kind == "bf16" else None,
+        sample={"dtype": "int4", "tokens": m, "n": n, "k": k} if group_size == 128 and kind == "bf16" else None,
+    )
+
+
+def cases(toy: bool) -> list[Case]:
+    """The shapes that are timed."""
+    if toy:
+        return [_case(m, 256, 128, group_size, "fp16") for m, group_size in ((1, 128), (5, 64), (33, 32))]
+    found = [_case(m, k, n) for k, n in _ACCEPTANCE for m in (1, 4, 16, 32, 64, 256, 4096)]
+    found += [_case(m, k, n) for k, n in _SPREAD for m in (1, 16, 64, 512)]
+    found += [
+        _case(16, 8192, 28672, group_size, kind) for group_size, kind in ((64, "bf16"), (32, "bf16"), (128, "fp16"))
+    ]
+    return found
+
+
+def _candidate(
+    block_m: int, block_n: int, split_k: int, weights_first: bool, num_warps: int, num_stages: int
+) -> LaunchConfig:
+    tiles = {"block_m": block_m, "block_n": block_n, "split_k": split_k, "weights_first": weights_first}
+    return LaunchConfig(tiles, num_warps, num_stages)
+
+
+# Columns and warps of a program: each warp holds 32 or 64 columns.
+_DECODE_TILES = ((64, 2), (128, 4), (256, 4), (256, 8))
+
+
+def _decode_candidates(splits: tuple[int, ...]) -> list[LaunchConfig]:
+    tokens_first = [
+        _candidate(16, block_n, split_k, False, num_warps, num_stages)
+        for (block_n, num_warps), split_k, num_stages in product(_DECODE_TILES, splits, (4, 6))
+    ]
+    weights_first = [
+        _candidate(16, block_n, split_k, True, num_warps, 5)
+        for (block_n, num_warps), split_k in product(((128, 4), (256, 8)), splits)
+    ]
+    return tokens_first + weights_first
+
+
+def _prefill_candidates() -> list[LaunchConfig]:
+    return [
+        _candidate(block_m, block_n, 1, weights_first, num_warps, num_stages)
+        for (block_m, block_n, weights_first, num_warps), num_stages in product(
+            ((64, 128, True, 8), (64, 128, True, 4), (64, 64, True, 4), (128, 128, True, 8), (128, 128, False, 8),
+             (128, 64, True, 4)),
+            (3, 4),
+        )
+    ]  # fmt: skip
+
+
+def _middle_candidates(block_m: int) -> list[LaunchConfig]:
+    tokens_first = [
+        _candidate(block_m, 128, split_k, False, num_warps, 4) for split_k, num_warps in product((1, 2, 4), (4, 8))
+    ]
+    weights_first = [
+        _candidate(block_m, block_n, split_k, True, num_warps, num_stages)
+        for (block_n, num_warps), split_k, num_stages in product(((128, 4), (128, 8), (64, 4)), (1, 2, 4), (3, 5))
+    ]
+    return tokens_first + weights_first
+
+
+def sweeps() -> list[Sweep]:
+    """The launches to choose among, for the shapes that matter most."""
+
+    def sweep(m: int, k: int, n: int, candidates: list[LaunchConfig]) -> Sweep:
+        return Sweep(_case(m, k, n), candidates, partial(_prepare_sweep, "bf16", m, k, n, 128))
+
+    return [
+        sweep(16, 8192, 28672, _decode_candidates((1, 2, 4))),
+        sweep(16, 4096, 14336, _decode_candidates((1, 2, 4, 8))),
+        sweep(16, 8192, 8192, _decode_candidates((2, 4, 8))),
+        sweep(1, 8192, 8192, _decode_candidates((2, 4, 8))),
+        sweep(16, 14336, 4096, _decode_candidates((4, 8, 16))),
+        sweep(32, 8192, 8192, _middle_candidates(32)),
+        sweep(64, 8192, 8192, _middle_candidates(64)),
+        sweep(4096, 8192, 8192, _prefill_candidates()),
+    ]
