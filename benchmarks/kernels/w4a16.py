@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
+from itertools import cycle, product
 
 import torch
 
@@ -13,6 +13,7 @@ from kernels.w4a16 import w4a16
 
 _ACCEPTANCE = ((8192, 28672), (4096, 14336), (8192, 8192))
 _SPREAD = ((2048, 2048), (4096, 4096), (4096, 6144), (14336, 4096), (28672, 8192))
+_CACHE_BYTES = 200_000_000
 _TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -41,16 +42,37 @@ def _prepare(kind: str, m: int, k: int, n: int, group_size: int, device: torch.d
 def _prepare_sweep(
     kind: str, m: int, k: int, n: int, group_size: int, device: torch.device
 ) -> Callable[[LaunchConfig], Run]:
-    a, weights = _inputs(device, kind, m, k, n, group_size)
-    return lambda config: lambda: w4a16(a, weights, config=config)
+    """Calls rotate among weights that together exceed any cache, from the first on for each configuration."""
+    a = torch.randn(m, k, device=device).to(_TYPES[kind])
+    rotation = [random_weights(k, n, group_size, device) for _ in range(1 + 2 * _CACHE_BYTES // (k * n))]
+
+    def launch(config: LaunchConfig) -> Run:
+        weights = cycle(rotation)
+        return lambda: w4a16(a, next(weights), config=config)
+
+    return launch
+
+
+def _matmul(m: int, k: int, n: int, device: torch.device) -> Run:
+    a = torch.randn(m, k, device=device).bfloat16()
+    b = torch.randn(n, k, device=device).bfloat16().T
+    return lambda: a @ b
+
+
+def _cublas_case(m: int, k: int, n: int) -> Case:
+    """The GEMM in bf16 that four-bit weights are to save."""
+    bytes_moved = 2 * (k * n + m * (k + n))
+    return Case(
+        "cublas", "dense", "bf16", {"m": m, "n": n, "k": k}, partial(_matmul, m, k, n), bytes_moved, 2 * m * n * k
+    )
 
 
 def _case(m: int, k: int, n: int, group_size: int = 128, kind: str = "bf16") -> Case:
     return Case(
         kernel="w4a16",
-        form=f"group {group_size}",
+        form=f"group-{group_size}",
         dtype=kind,
-        shape={"m": m, "n": n, "k": k, "group_size": group_size},
+        shape={"m": m, "n": n, "k": k},
         prepare=partial(_prepare, kind, m, k, n, group_size),
         bytes_moved=k * n // 2 + 4 * n * k // group_size + 2 * m * (k + n),
         operations=2 * m * n * k,
@@ -63,12 +85,12 @@ def cases(toy: bool) -> list[Case]:
     """The shapes that are timed."""
     if toy:
         return [_case(m, 256, 128, group_size, "fp16") for m, group_size in ((1, 128), (5, 64), (33, 32))]
-    found = [_case(m, k, n) for k, n in _ACCEPTANCE for m in (1, 4, 16, 32, 64, 256, 4096)]
-    found += [_case(m, k, n) for k, n in _SPREAD for m in (1, 16, 64, 512)]
-    found += [
-        _case(16, 8192, 28672, group_size, kind) for group_size, kind in ((64, "bf16"), (32, "bf16"), (128, "fp16"))
-    ]
-    return found
+    shapes = [(m, k, n) for k, n in _ACCEPTANCE for m in (1, 16, 32, 64, 256, 4096)]
+    shapes += [(m, k, n) for k, n in _SPREAD for m in (1, 16, 64, 512)]
+    found = [_case(*shape) for shape in shapes]
+    found += [_cublas_case(*shape) for shape in shapes if shape[0] <= 16]
+    other_forms = ((64, "bf16"), (32, "bf16"), (128, "fp16"))
+    return found + [_case(16, 8192, 28672, group_size, kind) for group_size, kind in other_forms]
 
 
 def _candidate(
