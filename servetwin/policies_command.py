@@ -10,6 +10,8 @@ from policies.registry import BUILT_IN, policy_class, policy_names
 from servetwin.console import console, plain_table, print_table
 from simcore.errors import UnknownNameError
 
+_SOURCE = "Source:"
+
 
 def policies(
     kind: Annotated[str | None, typer.Argument(help="One kind, such as ordering.")] = None,
@@ -19,20 +21,21 @@ def policies(
     if kind is not None and kind not in BUILT_IN:
         raise UnknownNameError("KIND", kind, BUILT_IN)
     rows = [
-        {"kind": each, "name": name, "summary": _summary(each, name)}
+        {"kind": each, "name": name, **_described(policy_class(each, name))}
         for each in ([kind] if kind is not None else BUILT_IN)
         for name in policy_names(each)
     ]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
-    table = plain_table("kind", "name", "what it does", justify="left")
+    table = plain_table("kind", "name", "what it does", "source", justify="left")
     for row in rows:
         table.add_row(*row.values())
     print_table(table, console())
 
 
-def _summary(kind: str, name: str) -> str:
-    """The first paragraph of the class's docstring, on one line."""
-    text = inspect.getdoc(policy_class(kind, name)) or ""
-    return " ".join(text.split("\n\n")[0].replace("``", "").split())
+def _described(policy: type[object]) -> dict[str, str]:
+    """The first paragraph of the class's docstring, and the one that begins with "Source:", each on one line."""
+    paragraphs = [" ".join(text.replace("``", "").split()) for text in (inspect.getdoc(policy) or "").split("\n\n")]
+    sources = [text.removeprefix(_SOURCE).strip() for text in paragraphs if text.startswith(_SOURCE)]
+    return {"summary": paragraphs[0], "source": sources[-1] if sources else "not stated"}

@@ -9,12 +9,14 @@ from policies.views import RequestView, ServiceView
 
 @dataclass(slots=True)
 class CircuitBreaker(Admission):
-    """Reject everyone for a while after too many slow answers (Nygard, Release It!, 2007).
+    """Reject everyone for a while after too many slow answers.
 
     A finished request is slow if its TTFT exceeds ``ttft_s``; one that was dropped, or given up by its client, is too.
     Closed, the breaker opens when more than ``slow_share`` of the last ``window`` of these requests were slow. Open, it
     rejects for ``open_s``. Then it is half open: ``probes`` requests are let in, and if all of them are quick it
     closes, at the first slow one it opens again.
+
+    Source: Nygard, Release It!, 2007.
     """
 
     ttft_s: float = 2.0

@@ -8,7 +8,10 @@ from policies.views import RequestView, ServiceView
 
 @dataclass(slots=True)
 class ConcurrencyLimit(Admission):
-    """Reject a request that finds ``max_requests`` let in and not finished, in all or of its tenant."""
+    """Reject a request that finds ``max_requests`` let in and not finished, in all or of its tenant.
+
+    Source: the bound on requests in process of gateways, such as nginx's limit_conn.
+    """
 
     max_requests: int = 256
     per_tenant: bool = False

@@ -9,10 +9,12 @@ from policies.views import RequestView, ServiceView
 
 @dataclass(slots=True)
 class LeakyBucket(Admission):
-    """Reject what would overflow a bucket that leaks at a steady rate (the leaky bucket as a meter, ITU-T I.371).
+    """Reject what would overflow a bucket that leaks at a steady rate.
 
     A request pours in one unit, or with ``unit: tokens`` as many as its prompt and its limit of output add up to; it is
     rejected if that would be more than ``capacity``. ``per_tenant`` gives each tenant a bucket of its own.
+
+    Source: Turner, IEEE Communications Magazine 1986; as a meter ITU-T I.371.
     """
 
     rate_per_s: float = 10.0

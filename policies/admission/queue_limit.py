@@ -8,7 +8,10 @@ from policies.views import RequestView, ServiceView
 
 @dataclass(frozen=True, slots=True)
 class QueueLimit(Admission):
-    """Reject a request that finds ``max_waiting_requests`` in the queues already."""
+    """Reject a request that finds ``max_waiting_requests`` in the queues already.
+
+    Source: own; the finite waiting room of queueing theory.
+    """
 
     max_waiting_requests: int = 1000
 

@@ -13,6 +13,8 @@ class SlidingWindow(Admission):
     """Reject what would make more than ``limit`` units within any ``window_s``, to the exact request.
 
     A request counts one unit, or with ``unit: tokens`` as many as its prompt and its limit of output add up to.
+
+    Source: own; a log of what was let in, as rate limiters of gateways keep it.
     """
 
     limit: float = 600.0

@@ -9,10 +9,12 @@ from policies.views import RequestView, ServiceView
 
 @dataclass(slots=True)
 class TokenBucket(Admission):
-    """Reject what exceeds a mean rate by more than a burst (Turner 1986).
+    """Reject what exceeds a mean rate by more than a burst.
 
     A bucket holds ``burst`` units at most and gains ``rate_per_s``; a request takes one unit, or with ``unit: tokens``
     as many as its prompt and its limit of output add up to. ``per_tenant`` gives each tenant a bucket of its own.
+
+    Source: RFC 2215 (1997); the counter goes back to Turner, IEEE Communications Magazine 1986.
     """
 
     rate_per_s: float = 10.0

@@ -12,6 +12,8 @@ class Watermark(Admission):
 
     Below ``low`` everyone is let in. From ``low`` on the least urgent are rejected (levels above ``keep_priority``),
     from ``high`` on long prompts too (over ``short_prompt_tokens``), and from ``critical`` on everyone.
+
+    Source: own; named after the watermarks of page reclaim in the Linux kernel.
     """
 
     low: float = 0.7

@@ -18,6 +18,8 @@ class Bucketed(Batching):
 
     ``by: state``: a step serves requests in one state, whole prompts or decodes, whichever are more: prompts wait until
     as many of them could run as decode.
+
+    Source: own.
     """
 
     by: Literal["length", "state"] = "length"

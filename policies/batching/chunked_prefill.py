@@ -10,14 +10,15 @@ from policies.views import ReplicaView
 class ChunkedPrefill(Batching):
     """Decode every running request in every step and fill what is left of a token budget with prompt chunks.
 
-    The scheme of Sarathi-Serve (Agrawal et al., OSDI 2024) as vLLM V1 runs it. ``long_prefill_threshold_tokens`` bounds
-    the chunk of any one prompt, so that a long one leaves room for others; a request alone on its replica is not bound
-    by it (vLLM since pull request 57951). None: the budget is the only bound.
+    ``long_prefill_threshold_tokens`` bounds the chunk of any one prompt, so that a long one leaves room for others; a
+    request alone on its replica is not bound by it (vLLM since pull request 57951). None: the budget is the only bound.
 
     With ``tpot_target_s`` the chunk adapts: beside requests that decode, a step prefills as many tokens as let it end
     within that time, by the engine's own price of a step, but at least ``min_chunk_tokens``, so that prompts go on
     where decodes alone take longer. Sarathi-Serve finds one budget for such a target beforehand (section 4.3); here it
     is found anew in every step, so it shrinks as more requests decode or their contexts grow.
+
+    Source: Sarathi-Serve (Agrawal et al., OSDI 2024), as vLLM V1 runs it.
     """
 
     max_batched_tokens: int = 8192

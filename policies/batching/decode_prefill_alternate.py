@@ -12,6 +12,8 @@ class DecodePrefillAlternate(Batching):
     """After every ``decode_steps`` steps of decoding, one step of whole prompts, if any wait.
 
     Sliced in time, so that a burst of prompts can stop running requests for one step only.
+
+    Source: own.
     """
 
     decode_steps: int = 8

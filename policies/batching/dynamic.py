@@ -10,7 +10,7 @@ from policies.views import ReplicaView
 class Dynamic(Batching):
     """Static batches that start when ``max_running_requests`` wait, or the first has waited ``window_s``.
 
-    The dynamic batcher of general model servers (Triton Inference Server documentation, "Dynamic Batcher").
+    Source: Triton Inference Server, documentation of its dynamic batcher.
     """
 
     max_running_requests: int = 32

@@ -10,8 +10,10 @@ from policies.views import ReplicaView
 class PrefillFirst(Batching):
     """As soon as a waiting prompt fits, run a step of whole prompts alone; decode otherwise.
 
-    Batches form anew in every step (Yu et al., Orca, OSDI 2022); prompts before decodes and never cut, as vLLM V0 does
-    by default. Decodes pause meanwhile.
+    Batches form anew in every step; prompts before decodes and never cut, as vLLM V0 does by default. Decodes pause
+    meanwhile.
+
+    Source: Orca (Yu et al., OSDI 2022); vLLM V0, prompts first.
     """
 
     max_batched_tokens: int = 8192

@@ -12,6 +12,8 @@ class QueueAware(Batching):
 
     The limit rises in a straight line from ``min_running_requests`` with nobody waiting to ``max_running_requests``
     with ``full_at_waiting``: short queues get quick tokens, long ones throughput.
+
+    Source: own.
     """
 
     min_running_requests: int = 32

@@ -13,9 +13,11 @@ from policies.views import ReplicaView, RequestView
 class SloFeedback(Batching):
     """Chunked prefill whose token budget shrinks while P99 TPOT misses its limit, and grows while only P99 TTFT does.
 
-    Additive increase, multiplicative decrease (Chiu and Jain 1989), judged over the last ``window`` finished requests,
-    once per ``every`` of them: a smaller budget makes steps shorter, a larger one prompts quicker. Limits that are not
-    stated are the tightest objectives of the scenario, if it has any.
+    Additive increase, multiplicative decrease, judged over the last ``window`` finished requests, once per ``every`` of
+    them: a smaller budget makes steps shorter, a larger one prompts quicker. Limits that are not stated are the
+    tightest objectives of the scenario, if it has any.
+
+    Source: own; additive increase, multiplicative decrease is Chiu and Jain's, 1989.
     """
 
     from_objectives: ClassVar[Mapping[str, str]] = {"ttft_p99_s": "ttft_s", "tpot_p99_s": "tpot_s"}

@@ -11,6 +11,8 @@ class Static(Batching):
     """Admit a batch only when none runs, and nobody before all of it is complete.
 
     What inference without a serving engine does; requests that finish early leave their slots empty.
+
+    Source: batching by request, the baseline of Orca (Yu et al., OSDI 2022).
     """
 
     max_running_requests: int = 32

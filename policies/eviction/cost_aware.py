@@ -10,8 +10,10 @@ from policies.views import CachedBlockView
 class CostAware(Eviction):
     """Blocks of least uses x cost to compute again per byte go first, with an age that forgets what is no longer used.
 
-    GreedyDual-Size with frequency (Cherkasova, HPL-98-69R1, 1998): the age rises to the worth of whatever is given up.
-    A block costs the more the more tokens stand before it, since its tokens attend to all of them.
+    The age rises to the worth of whatever is given up. A block costs the more the more tokens stand before it, since
+    its tokens attend to all of them.
+
+    Source: GreedyDual-Size with frequency (Cherkasova, HPL-98-69R1, 1998).
     """
 
     _age: float = field(default=0.0, init=False, repr=False)

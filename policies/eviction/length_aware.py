@@ -10,7 +10,7 @@ from policies.views import CachedBlockView
 class LengthAware(Eviction):
     """Blocks that fewest requests used go first, among equals those that stand farthest from the start of their prompt.
 
-    Mooncake (FAST 2025, section 4) compares such a cache with LRU and LFU.
+    Source: compared with LRU and LFU in Mooncake (FAST 2025, section 4).
     """
 
     def worth(self, block: CachedBlockView) -> float:

@@ -11,6 +11,8 @@ from policies.views import CachedBlockView
 class LeastRecentlyUsed(Eviction):
     """Blocks go in the order of their last use: their release, as in vLLM; in a radix tree, when a request found or
     entered them, as in SGLang.
+
+    Source: vLLM (the queue of free blocks) and SGLang (leaves of the radix tree).
     """
 
     by_release: ClassVar[bool] = True

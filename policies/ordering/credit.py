@@ -16,6 +16,8 @@ class Credit(GroupOrdering):
     An admitted request spends its prompt and its predicted output. A tenant that has spent its credit is served only
     while nobody with credit waits, so nothing is wasted. ``credits`` sets single tenants apart from
     ``tokens_per_window``.
+
+    Source: own.
     """
 
     tokens_per_window: float = 100_000.0

@@ -11,12 +11,14 @@ from policies.views import GroupView, RequestView
 
 @dataclass(slots=True)
 class DominantResourceFairness(GroupOrdering):
-    """Serve the tenant whose dominant share is least (Ghodsi et al., NSDI 2011).
+    """Serve the tenant whose dominant share is least.
 
     The resources are GPU time, taken as the tenant's share of all tokens computed for the tenants that wait, and KV
     memory, its share of the tokens that they hold. Shares are divided by the tenant's weight. GPU time adds up, and
     memory does not: so a tenant that comes back is lifted to the least present service of those that wait, or, if
     nobody does, to that of the tenant served last, as by ``vtc``.
+
+    Source: Ghodsi et al., NSDI 2011; the choice of resources is our own.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -10,11 +10,13 @@ from policies.views import GroupView, RequestView
 
 @dataclass(slots=True)
 class DeficitRoundRobin(GroupOrdering):
-    """Tenants take turns, each turn worth a quantum of tokens (Shreedhar and Varghese, SIGCOMM 1995).
+    """Tenants take turns, each turn worth a quantum of tokens.
 
     Service is prompt and output tokens. Output is charged as it appears, since its length is not known before: a tenant
     may overdraw its quantum by its last request, and then sits out turns until it has paid. ``weights`` multiply the
     quantum.
+
+    Source: Shreedhar and Varghese, SIGCOMM 1995.
     """
 
     quantum_tokens: int = 4096

@@ -10,10 +10,12 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class EarliestDeadlineFirst(Ordering):
-    """Serve the request whose first token is due first (Liu and Layland, JACM 1973).
+    """Serve the request whose first token is due first.
 
     The deadline is ``ttft_s`` after arrival, or what ``ttft_s_by_priority`` says for the request's level. Where
     ``ttft_s`` is not stated, it is the tightest objective for TTFT of the scenario, if that has one.
+
+    Source: Liu and Layland, JACM 1973.
     """
 
     from_objectives: ClassVar[Mapping[str, str]] = {"ttft_s": "ttft_s"}

@@ -8,7 +8,10 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class FirstComeFirstServed(Ordering):
-    """Serve requests in order of arrival; a preempted request returns to the place its arrival gives it."""
+    """Serve requests in order of arrival; a preempted request returns to the place its arrival gives it.
+
+    Source: vLLM's default policy, fcfs.
+    """
 
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The arrival time."""

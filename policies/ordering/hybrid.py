@@ -16,6 +16,8 @@ class Hybrid(GroupOrdering):
 
     The lowest level that waits is sure of ``lowest_share`` of the tokens served to those that wait, counted anew in
     every window of ``window_s``.
+
+    Source: own, of priority levels and shortest job first.
     """
 
     lowest_share: float = 0.1

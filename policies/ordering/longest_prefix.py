@@ -8,10 +8,12 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class LongestPrefixFirst(CacheAwareOrdering):
-    """Admit the request of whose prompt most tokens are cached, as SGLang's "lpm" (NeurIPS 2024, section 3).
+    """Admit the request of whose prompt most tokens are cached.
 
     With more than ``look_ahead`` waiting requests the order is that of arrival, as there, since looking up the prefixes
     of all would take too long.
+
+    Source: SGLang's "lpm" (Zheng et al., NeurIPS 2024, section 3).
     """
 
     look_ahead: int = 128

@@ -17,10 +17,11 @@ _MOST_LEVELS = 64
 class MultiLevelFeedbackQueue(Ordering):
     """Serve young requests first: a request sinks a level each time that it has used up its level's quantum of tokens.
 
-    Skip-join as in FastServe (Wu et al., 2023): a request enters at the level whose quantum covers its first step, the
-    prefill, rather than at the top, a prompt token counting ``prompt_weight`` of an output token. Quanta grow by
-    ``growth`` per level. A request that has waited ``starvation_s`` at a stretch is promoted to the top level and sinks
-    anew from there, as there; None: never.
+    Skip-join: a request enters at the level whose quantum covers its first step, the prefill, rather than at the top, a
+    prompt token counting ``prompt_weight`` of an output token. Quanta grow by ``growth`` per level. A request that has
+    waited ``starvation_s`` at a stretch is promoted to the top level and sinks anew from there; None: never.
+
+    Source: FastServe (Wu et al., 2023).
     """
 
     preemptive: ClassVar[bool] = True

@@ -16,6 +16,8 @@ class Priority(GroupOrdering):
     by requests of level q < p that arrive less than (p - q) * ageing_s after it: that bounds its starvation.
     ``minimum_share`` maps levels to the share of tokens that each of them gets while it has requests waiting, of those
     served to all levels that wait, counted anew in every window of ``window_s``: an idle level saves up no claim.
+
+    Source: levels as in vLLM's policy priority; ageing and shares are our own.
     """
 
     ageing_s: float | None = None

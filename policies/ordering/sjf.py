@@ -10,9 +10,11 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class ShortestJobFirst(Ordering):
-    """Serve the request with the fewest predicted output tokens first (Schrage 1968; Fu et al., NeurIPS 2024).
+    """Serve the request with the fewest predicted output tokens first.
 
     Without preemption: once admitted, a request runs to its end. Equal predictions reduce to first come, first served.
+
+    Source: Smith, Naval Research Logistics Quarterly 1956; by predicted output Fu et al., NeurIPS 2024.
     """
 
     predictor: LengthPredictor = field(default_factory=Oracle)

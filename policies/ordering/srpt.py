@@ -13,11 +13,13 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class ShortestRemainingFirst(Ordering):
-    """Run the requests with the fewest output tokens still to come, preempting others for them (Schrage 1968).
+    """Run the requests with the fewest output tokens still to come, preempting others for them.
 
     Remaining work of running requests only falls, so no waiting request overtakes one meanwhile; only where estimates
     are corrected as tokens appear can that change from step to step. Of requests that have outlived their estimates the
     one furthest beyond comes first.
+
+    Source: Schrage, Operations Research 1968.
     """
 
     preemptive: ClassVar[bool] = True

@@ -13,6 +13,8 @@ class TwoLevel(Ordering):
     """Serve by level of priority, and within a level by any ordering that sorts by a key.
 
     Nobody who runs is displaced, even where the inner ordering alone would.
+
+    Source: vLLM's policy priority, whose inner ordering is fcfs.
     """
 
     inner: Ordering = field(default_factory=FirstComeFirstServed)

@@ -11,11 +11,13 @@ from policies.views import GroupView, RequestView
 
 @dataclass(slots=True)
 class VirtualTokenCounter(GroupOrdering):
-    """Serve the tenant that has been served least, tokens counted with weights (Sheng et al., OSDI 2024).
+    """Serve the tenant that has been served least, tokens counted with weights.
 
     A prompt token counts ``prompt_weight``, an output token ``output_weight``, both divided by the tenant's weight
-    (default 1). A tenant that comes back is lifted to the least present counter of those that wait, or, if nobody
-    does, to the present counter of the tenant served last (algorithm 2 there): nobody saves up service while away.
+    (default 1). A tenant that comes back is lifted to the least present counter of those that wait, or, if nobody does,
+    to the present counter of the tenant served last (algorithm 2 there): nobody saves up service while away.
+
+    Source: Sheng et al., OSDI 2024.
     """
 
     prompt_weight: float = 1.0

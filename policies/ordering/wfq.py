@@ -14,8 +14,10 @@ from policies.views import RequestView
 class WeightedFairQueueing(Ordering):
     """Serve by virtual finishing time: a tenant's requests are stamped in turn, each by its cost over the weight.
 
-    Self-clocked (Golestani, INFOCOM 1994): virtual time is the stamp of the request admitted last. The cost of a
-    request is its prompt and its predicted output.
+    Self-clocked: virtual time is the stamp of the request admitted last. The cost of a request is its prompt and its
+    predicted output.
+
+    Source: Demers, Keshav and Shenker, SIGCOMM 1989; self-clocked Golestani, INFOCOM 1994.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -12,6 +12,8 @@ class ClassMean(LengthPredictor):
 
     Prompts are alike if their lengths lie between the same powers of two. ``initial_tokens`` stands in for a class of
     which none has finished yet.
+
+    Source: own.
     """
 
     initial_tokens: float = 256.0

@@ -8,7 +8,10 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class MaxTokens(LengthPredictor):
-    """Expects every output to run to its limit, as a planner without any knowledge must."""
+    """Expects every output to run to its limit, as a planner without any knowledge must.
+
+    Source: Orca, which reserves memory for so many (Yu et al., OSDI 2022).
+    """
 
     corrected: bool = False
 

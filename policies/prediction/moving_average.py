@@ -9,7 +9,10 @@ from policies.views import RequestView
 
 @dataclass(slots=True)
 class MovingAverage(LengthPredictor):
-    """Expects the mean of the last ``window`` finished outputs, ``initial_tokens`` before there is any."""
+    """Expects the mean of the last ``window`` finished outputs, ``initial_tokens`` before there is any.
+
+    Source: own.
+    """
 
     window: int = 100
     initial_tokens: float = 256.0

@@ -11,7 +11,10 @@ from policies.views import RequestView
 
 @dataclass(slots=True)
 class NoisyOracle(LengthPredictor):
-    """The true length times a lognormal factor of median 1; ``relative_error`` is its deviation over its mean."""
+    """The true length times a lognormal factor of median 1; ``relative_error`` is its deviation over its mean.
+
+    Source: own.
+    """
 
     sees_truth: ClassVar[bool] = True
     relative_error: float = 0.5

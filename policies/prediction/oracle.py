@@ -9,7 +9,10 @@ from policies.views import RequestView
 
 @dataclass(slots=True)
 class Oracle(LengthPredictor):
-    """Knows every output length: the bound of what prediction can bring."""
+    """Knows every output length: the bound of what prediction can bring.
+
+    Source: own.
+    """
 
     sees_truth: ClassVar[bool] = True
     corrected: bool = False

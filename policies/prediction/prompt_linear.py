@@ -11,6 +11,8 @@ class PromptLinear(LengthPredictor):
     """Expects what the least-squares line through all finished requests says of the prompt's length.
 
     ``initial_tokens`` stands in until two requests with different prompts have finished.
+
+    Source: own; least squares.
     """
 
     initial_tokens: float = 256.0

@@ -17,9 +17,11 @@ class RankNoise(LengthPredictor):
     """Estimates whose order agrees with that of the true lengths to a given Kendall tau, as a learnt ranking's does.
 
     The logarithm of a length, counted from that of 256 tokens, is mixed with normal noise in the share
-    rho = sin(pi tau / 2), which for normal variables gives that tau (Kruskal 1958); the noise has the deviation of the
-    logarithms seen so far. At 1 and -1 the order is exactly the true one and its reverse. Other lengths than lognormal
-    ones, and the first few, come near the tau in between.
+    rho = sin(pi tau / 2), which for normal variables gives that tau; the noise has the deviation of the logarithms seen
+    so far. At 1 and -1 the order is exactly the true one and its reverse. Other lengths than lognormal ones, and the
+    first few, come near the tau in between.
+
+    Source: own; the law between tau and rho is Kruskal's, JASA 1958.
     """
 
     sees_truth: ClassVar[bool] = True

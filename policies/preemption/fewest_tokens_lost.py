@@ -11,6 +11,8 @@ class FewestTokensLost(Preemption):
     """The request that holds the fewest tokens in memory goes first: just these must be computed again.
 
     Of a prompt that is half prefilled, half is lost.
+
+    Source: own.
     """
 
     def victim(self, running: RunningView) -> RequestView:

@@ -10,7 +10,10 @@ from policies.views import RequestView, RunningView
 
 @dataclass(frozen=True, slots=True)
 class LongestRemaining(Preemption):
-    """The request with the most output still to come goes first: it would hold its memory longest."""
+    """The request with the most output still to come goes first: it would hold its memory longest.
+
+    Source: own.
+    """
 
     predictor: LengthPredictor = field(default_factory=Oracle)
 

@@ -8,7 +8,10 @@ from policies.views import RequestView, RunningView
 
 @dataclass(frozen=True, slots=True)
 class LowestPriority(Preemption):
-    """The request of the lowest level goes first, among equals the one that arrived last (vLLM's priority policy)."""
+    """The request of the lowest level goes first, among equals the one that arrived last.
+
+    Source: vLLM's policy priority.
+    """
 
     def victim(self, running: RunningView) -> RequestView:
         """The least urgent."""

@@ -9,7 +9,10 @@ from policies.views import ReplicaView, RequestView
 
 @dataclass(slots=True)
 class RoundRobin(Routing):
-    """Send each request to the replica after the one that got the last, whatever their load."""
+    """Send each request to the replica after the one that got the last, whatever their load.
+
+    Source: the default of nginx and other load balancers.
+    """
 
     _next: int = field(default=0, init=False, repr=False)
 

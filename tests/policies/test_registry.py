@@ -1,3 +1,5 @@
+import inspect
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -38,6 +40,13 @@ def third_party(monkeypatch):
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BUILT_IN.items() for name in names])
 def test_every_built_in_can_be_made_from_its_name(kind, name):
     assert type(policy_class(kind, name)()) is policy_class(kind, name)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BUILT_IN.items() for name in names])
+def test_every_built_in_says_where_it_comes_from(kind, name):
+    paragraphs = inspect.getdoc(policy_class(kind, name)).split("\n\n")
+    assert re.fullmatch(r"Source: \S.*\.", paragraphs[-1])
+    assert not paragraphs[0].startswith("Source:")
 
 
 def test_names_are_those_of_the_kind():
