@@ -8,7 +8,10 @@ from policies.views import RequestView
 
 @dataclass(frozen=True, slots=True)
 class ShortestPromptFirst(Ordering):
-    """Serve short prompts first; waiting a second is worth ``tokens_per_s`` of prompt."""
+    """Serve short prompts first; waiting a second is worth ``tokens_per_s`` of prompt.
+
+    Source: own.
+    """
 
     tokens_per_s: float = 500.0
 

@@ -47,10 +47,21 @@ def test_the_guide_shows_the_example_package():
 def test_the_installed_policy_is_listed(installed):
     listed = json.loads(python(installed, "-m", "servetwin", "policies", "ordering", "--json"))
     summary = "Serve short prompts first; waiting a second is worth tokens_per_s of prompt."
-    assert {"kind": "ordering", "name": "shortest-prompt", "summary": summary} in listed
+    assert {"kind": "ordering", "name": "shortest-prompt", "summary": summary, "source": "own."} in listed
 
 
 def test_the_comparison_of_the_guide_runs_and_the_policy_wins(installed):
     lines = python(installed, "-c", blocks("python")[1]).splitlines()
-    found = dict(re.match(r"(\S+): mean TTFT ([\d.]+) s", line).groups() for line in lines)
-    assert float(found["shortest-prompt"]) < 0.9 * float(found["fcfs"])
+    found = dict(re.fullmatch(r"(\S+): (mean TTFT .*)", line).groups() for line in lines)
+    means = {name: float(re.match(r"mean TTFT ([\d.]+) s", said)[1]) for name, said in found.items()}
+    assert means["shortest-prompt"] < 0.9 * means["fcfs"]
+    assert found["shortest-prompt"].endswith("better")
+
+
+def test_the_command_of_the_guide_names_the_same_variants(installed, tmp_path):
+    scenario = re.search(r"scenario = (\{.*?\n\})", blocks("python")[1], flags=re.DOTALL)[1]
+    (tmp_path / "scenario.yaml").write_text(scenario.replace("1000", "50"))
+    (command,) = re.findall(r"`servetwin (compare [^`]*)`", GUIDE)
+    arguments = command.replace("scenario.yaml", str(tmp_path / "scenario.yaml")).split()
+    compared = json.loads(python(installed, "-m", "servetwin", *arguments, "--json"))
+    assert compared["variants"] == ["fcfs", "shortest-prompt"]
