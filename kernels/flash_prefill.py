@@ -19,21 +19,28 @@ _TYPES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}
 _CACHE_TYPES = {torch.int8: "i8", torch.float8_e4m3fn: "fp8e4nv"}
 
 
-def prefill_config(kind: str, head_dim: int, compute_capability: int) -> LaunchConfig:
-    """The launch for a data type (``"fp16"``, ``"bf16"``, ``"fp32"``) and head dimension on a GPU."""
+def prefill_config(kind: str, head_dim: int, compute_capability: int, paged: bool = False) -> LaunchConfig:
+    """The launch for a data type (``"fp16"``, ``"bf16"``, ``"fp32"``) and head dimension on a GPU.
+
+    A paged prefix takes registers for the gathering, so tiles are smaller there.
+    """
     block_d = triton.next_power_of_2(head_dim)
-
-    def config(block_m: int, block_n: int, warps: int, stages: int, descriptors: bool) -> LaunchConfig:
-        tiles = {"block_d": block_d, "block_m": block_m, "block_n": block_n, "descriptors": descriptors}
-        return LaunchConfig({**tiles, "specialized": False}, warps, stages)
-
     if kind == "fp32":
-        return config(32, 32, 4, 1, False)
+        return _config(block_d, 16, 16, 4, 1, descriptors=False)
     if compute_capability < 90:
-        return config(64, 32, 4, 1, False) if block_d == 256 else config(128, 64, 8, 2, False)
+        if block_d == 64 and not paged:
+            return _config(64, 128, 64, 8, 2, descriptors=False)
+        return _config(block_d, 32 if paged and block_d == 256 else 64, 32, 8, 2, descriptors=False)
     if block_d == 256:
-        return config(128, 64, 8, 2, True)
-    return config(128, 128, 8, 2, True)
+        return _config(256, 64, 32 if paged else 64, 8, 2, descriptors=True)
+    if paged:
+        return _config(block_d, 128, 64, 8, 3, descriptors=True)
+    return _config(block_d, 128, 128, 8, 2, descriptors=True)
+
+
+def _config(block_d: int, block_m: int, block_n: int, warps: int, stages: int, descriptors: bool) -> LaunchConfig:
+    tiles = {"block_d": block_d, "block_m": block_m, "block_n": block_n}
+    return LaunchConfig({**tiles, "descriptors": descriptors, "specialized": False}, warps, stages)
 
 
 @operation(flash_prefill_reference)
@@ -60,9 +67,9 @@ def flash_prefill(
 
     ``q`` is [tokens, heads, head_dim], ``k`` and ``v`` [tokens, kv_heads, head_dim]; sequence i has the tokens from
     ``query_starts[i]`` up to ``query_starts[i + 1]`` (int32), at most ``max_query_tokens``. Returns the form of ``q``;
-    tokens after the last sequence stay unwritten. ``scale`` multiplies the scores. With a ``window`` a token sees itself
-    and the ``window - 1`` before; ``soft_cap`` bounds scores by a hyperbolic tangent; ``sinks`` (float32 [heads]) adds
-    a logit to each head's denominator.
+    tokens after the last sequence stay unwritten. ``scale`` multiplies scores. With a ``window`` a token sees
+    itself and the ``window - 1`` before; ``soft_cap`` bounds scores by a hyperbolic tangent; ``sinks`` (float32
+    [heads]) adds a logit to each head's denominator.
 
     A prefix lies in ``key_cache`` and ``value_cache`` [blocks, kv_heads, block_size, head_dim], where ``block_tables``
     (int32 [sequences, blocks]) says, ``prefix_lengths`` (int32) tokens long; int8 and fp8 caches have float32
@@ -84,18 +91,16 @@ def flash_prefill(
     if key_cache is not None:
         block_size = key_cache.shape[2]
         require_form("flash_prefill", "block_size", block_size, BLOCK_SIZES)
-        for name, needed in (("value_cache", value_cache), ("block_tables", block_tables)):
+        _require_cache("key_cache", key_cache, key_scales, q.dtype)
+        _require_cache("value_cache", value_cache, value_scales, q.dtype)
+        for name, needed in (("block_tables", block_tables), ("prefix_lengths", prefix_lengths)):
             if needed is None:
-                raise UnsupportedFormError("flash_prefill", name, None, [f"prefixes with {name}"])
-        if prefix_lengths is None:
-            raise UnsupportedFormError("flash_prefill", "prefix_lengths", None, ["prefixes with prefix_lengths"])
-        _require_cache(key_cache, key_scales, q.dtype)
-        _require_cache(value_cache, value_scales, q.dtype)
+                raise UnsupportedFormError("flash_prefill", name, None, ["a tensor, where there is a key_cache"])
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     sequences = len(query_starts) - 1
-    if not (sequences and max_query_tokens):
+    if not (len(q) and sequences and max_query_tokens):
         return out
-    config = config or prefill_config(_TYPES[q.dtype], head_dim, capability(q.device))
+    config = config or prefill_config(_TYPES[q.dtype], head_dim, capability(q.device), key_cache is not None)
     block = [config.tiles["block_n"], 1, config.tiles["block_d"]]
     keys, values = (TensorDescriptor.from_tensor(x, block) if config.tiles["descriptors"] else x for x in (k, v))
     grid = (triton.cdiv(max_query_tokens, config.tiles["block_m"]), heads, sequences)
@@ -128,9 +133,11 @@ def flash_prefill(
     return out
 
 
-def _require_cache(cache: torch.Tensor, scales: torch.Tensor | None, dtype: torch.dtype) -> None:
-    require_form("flash_prefill", "cache of type", cache.dtype, [dtype] if scales is None else _CACHE_TYPES)
-    require_form("flash_prefill", "contiguous cache", cache.is_contiguous(), [True])
+def _require_cache(name: str, cache: torch.Tensor | None, scales: torch.Tensor | None, dtype: torch.dtype) -> None:
+    if cache is None:
+        raise UnsupportedFormError("flash_prefill", name, None, ["a tensor, where there is a key_cache"])
+    require_form("flash_prefill", f"data type of {name}", cache.dtype, [dtype] if scales is None else _CACHE_TYPES)
+    require_form("flash_prefill", f"contiguity of {name}", cache.is_contiguous(), [True])
 
 
 def compiled_forms() -> list[CompiledForm]:
@@ -143,6 +150,7 @@ def compiled_forms() -> list[CompiledForm]:
         forms.append(_form(capability_, "bf16", 256, window=4096, soft_cap=50.0))
         forms.append(_form(capability_, "bf16", 128, cache="bf16"))
         forms.append(_form(capability_, "bf16", 128, cache="i8"))
+        forms.append(_form(capability_, "bf16", 256, cache="i8", window=4096, soft_cap=50.0))
         if capability_ >= 90:
             forms.append(_form(capability_, "bf16", 128, cache="fp8e4nv"))
     return forms
@@ -158,7 +166,7 @@ def _form(
     sinks: bool = False,
     cache: str | None = None,
 ) -> CompiledForm:
-    config = prefill_config(kind, head_dim, compute_capability)
+    config = prefill_config(kind, head_dim, compute_capability, cache is not None)
     types = dict.fromkeys(("queries", "out"), f"*{kind}")
     tiles = config.tiles
     block = f"tensordesc<{kind}[{tiles['block_n']}, 1, {tiles['block_d']}]>"

@@ -1,9 +1,9 @@
 """The Triton kernel of prefill attention: a program is one tile of queries of one head of one sequence.
 
 Online softmax after Dao, FlashAttention-2 (arXiv:2307.08691, algorithm 1): a program walks over blocks of keys and
-keeps, for each row, the greatest score so far (``peak``), the sum of weights relative to it (``total``) and the weighted
-sum of values (``acc``). ``peak`` is in units of log2, so that the exponential is the hardware's exp2; it starts at a
-finite number below any score, so that a block with nothing visible changes nothing.
+keeps, for each row, the greatest score so far (``peak``), the sum of weights relative to it (``total``) and the
+weighted sum of values (``acc``). ``peak`` is in units of log2, so that the exponential is the hardware's exp2; it
+starts at a finite number below any score, so that a block with nothing visible changes nothing.
 """
 
 import triton
@@ -194,7 +194,7 @@ def flash_prefill_kernel(
     length = tl.load(query_starts + sequence + 1) - sequence_start
     # The last tile has most keys: it starts first, so that short ones fill the gaps at the end.
     tile_start = (tl.num_programs(0) - 1 - tl.program_id(0)) * block_m
-    if tile_start >= length:
+    if not specialized and tile_start >= length:
         return
     kv_head = head // (heads // kv_heads)
     rows = tile_start + tl.arange(0, block_m)
@@ -229,6 +229,8 @@ def flash_prefill_kernel(
 
     # Blocks before the diagonal need no mask, save those that the window's far edge crosses.
     diagonal = tile_start // block_n * block_n
+    if specialized:
+        diagonal = tl.where(tile_start < length, diagonal, 0)
     first = 0
     if window > 0:
         first = tl.maximum(tile_start - window + 1, 0) // block_n * block_n

@@ -1,12 +1,14 @@
 """Prefill attention in float64, one sequence and one head at a time."""
 
+from itertools import pairwise
+
 import torch
 
 
 def paged(
     cache: torch.Tensor, scales: torch.Tensor | None, blocks: torch.Tensor, kv_head: int, tokens: int
 ) -> torch.Tensor:
-    """The first ``tokens`` of one head of a sequence that lies in ``blocks`` of a cache: [tokens, head_dim], float64."""
+    """The first ``tokens`` of one head of a sequence that lies in ``blocks`` of a cache: float64 [tokens, head_dim]."""
     used = blocks[: -(-tokens // cache.shape[2])].long()
     rows = cache[used, kv_head].double()
     if scales is not None:
@@ -58,7 +60,7 @@ def flash_prefill_reference(
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     group = q.shape[1] // k.shape[1]
     starts = query_starts.tolist()
-    for sequence, (first, last) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for sequence, (first, last) in enumerate(pairwise(starts)):
         for head in range(q.shape[1]):
             kv_head = head // group
             keys, values = k[first:last, kv_head].double(), v[first:last, kv_head].double()

@@ -79,27 +79,24 @@ def test_shipped_tiles_equal_the_reference(device: torch.device, dtype: torch.dt
     check(*batch(device, dtype, [1, 0, 150, 128], 2, 1, head_dim))
 
 
-@pytest.mark.parametrize("heads", [(1, 1), (4, 4), (6, 2), (8, 1)])
-@pytest.mark.parametrize("lengths", [[1], [33, 64, 1, 0, 17]])
+@pytest.mark.parametrize("heads", [(1, 1), (2, 2), (3, 1), (4, 2)])
+@pytest.mark.parametrize("lengths", [[1], [33, 48, 1, 0]])
 @pytest.mark.parametrize("descriptors", [False, True])
-def test_heads_and_lengths(
-    device: torch.device, heads: tuple[int, int], lengths: list[int], descriptors: bool
-) -> None:
+def test_heads_and_lengths(device: torch.device, heads: tuple[int, int], lengths: list[int], descriptors: bool) -> None:
     check(*batch(device, HALF, lengths, *heads, 64), config=tile(32, 16, descriptors))
 
 
 @pytest.mark.parametrize("window", [1, 5, 32, 40, 1000])
-@pytest.mark.parametrize(("block_m", "block_n"), [(32, 16), (16, 32)])
-@pytest.mark.parametrize("descriptors", [False, True])
+@pytest.mark.parametrize(("block_m", "block_n", "descriptors"), [(32, 16, False), (16, 32, True)])
 def test_window(device: torch.device, window: int, block_m: int, block_n: int, descriptors: bool) -> None:
-    check(*batch(device, HALF, [100, 7], 2, 1, 64), config=tile(block_m, block_n, descriptors), window=window)
+    check(*batch(device, HALF, [100, 7], 1, 1, 64), config=tile(block_m, block_n, descriptors), window=window)
 
 
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
 @pytest.mark.parametrize("window", [0, 20])
 def test_soft_cap_and_sinks(device: torch.device, dtype: torch.dtype, window: int) -> None:
-    arguments, tokens = batch(device, dtype, [60, 3], 4, 2, 64)
-    sinks = torch.randn(4, device=device) * 3
+    arguments, tokens = batch(device, dtype, [60, 3], 2, 1, 64)
+    sinks = torch.randn(2, device=device) * 3
     for options in ({"sinks": sinks}, {"soft_cap": 2.0}, {"soft_cap": 2.0, "sinks": sinks}):
         check(arguments, tokens, config=SMALL, window=window, **options)
 
@@ -108,7 +105,7 @@ def test_soft_cap_and_sinks(device: torch.device, dtype: torch.dtype, window: in
 @pytest.mark.parametrize("block_size", [16, 32, 64, 128])
 def test_prefix(device: torch.device, dtype: torch.dtype, block_size: int) -> None:
     prefixes = [0, 1, 40, 128]
-    arguments, tokens = batch(device, dtype, [20, 1, 33, 5], 4, 2, 64)
+    arguments, tokens = batch(device, dtype, [20, 1, 33, 5], 2, 2, 64)
     check(arguments, tokens, config=SMALL, **paged_prefix(device, dtype, prefixes, 2, 64, block_size))
 
 
@@ -161,14 +158,14 @@ def test_refuses_what_it_has_no_form_for(device: torch.device) -> None:
     (q, k, v, *others), _ = batch(device, HALF, [4], 2, 1, 64)
     with pytest.raises(UnsupportedFormError, match="head_dim 32; it has 64, 96, 128, 256"):
         flash_prefill(q[..., :32], k[..., :32], v[..., :32], *others)
-    with pytest.raises(UnsupportedFormError, match="data type torch.float64"):
+    with pytest.raises(UnsupportedFormError, match="data type torch\\.float64"):
         flash_prefill(q.double(), k, v, *others)
     with pytest.raises(UnsupportedFormError, match="heads 3; it has multiples of its 2 kv_heads"):
         flash_prefill(torch.cat((q, q[:, :1]), 1), q, q, *others)
     with pytest.raises(UnsupportedFormError, match="scale 0"):
         flash_prefill(q, k, v, *others[:-1], 0.0)
     cache = paged_prefix(device, torch.int8, [16], 1, 64, 16)
-    with pytest.raises(UnsupportedFormError, match="cache of type torch.int8; it has torch.float16"):
+    with pytest.raises(UnsupportedFormError, match="data type of key_cache torch\\.int8; it has torch\\.float16"):
         flash_prefill(q, k, v, *others, **{**cache, "key_scales": None})
     with pytest.raises(UnsupportedFormError, match="block_tables None"):
         flash_prefill(q, k, v, *others, **{**cache, "block_tables": None})
