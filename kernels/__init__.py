@@ -21,6 +21,7 @@ OPERATIONS: dict[str, str] = {
     "rms_norm": "kernels.rms_norm",
     "rotate_and_write": "kernels.rope",
     "scatter_blocks": "kernels.kv_copy",
+    "mla_decode": "kernels.mla_decode",
     "paged_decode": "kernels.paged_decode",
     "silu_mul": "kernels.elementwise",
     "w4a16": "kernels.w4a16",

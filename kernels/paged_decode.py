@@ -12,12 +12,12 @@ import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.decode_steps import load_blocks, slots_in_blocks, softmax_step
 from kernels.errors import require_form
 from kernels.launch import LaunchConfig, operation
 from kernels.paged_decode_reference import paged_decode_reference
 from kernels.split_reduction import (
     choose_splits,
-    least_split_tokens,
     multiprocessors,
     reduce_splits,
     reduction_forms,
@@ -31,16 +31,7 @@ QUANTISED_TYPES = (torch.float8_e4m3fn, torch.int8)
 _NO_WINDOW = 2**31 - 1
 _MOST_ROWS = 32  # query heads in one program
 _PROGRAMS_PER_MULTIPROCESSOR = 3  # that run at once
-
-
-@triton.jit
-def _load_blocks(block_tables, start, length, block_size: tl.constexpr, tile_tokens: tl.constexpr):
-    """The blocks that a tile of tokens lies in: one where it fits into a block, else one per token."""
-    if block_size % tile_tokens == 0:
-        token = start
-    else:
-        token = start + tl.arange(0, tile_tokens)
-    return tl.load(block_tables + token // block_size, mask=token < length, other=0)
+_LEAST_TILES = 2  # of a split
 
 
 @triton.jit
@@ -86,16 +77,13 @@ def _paged_decode(
     highest = tl.full([rows], float("-inf"), tl.float32)
     weights = tl.zeros([rows], tl.float32)
     total = tl.zeros([rows, padded_dim], tl.float32)
-    block = _load_blocks(block_tables, begin, length, block_size, tile_tokens)
+    block = load_blocks(block_tables, begin, length, block_size, tile_tokens)
     for start in range(begin, end, tile_tokens):
         token = start + tl.arange(0, tile_tokens)
         inside = (token >= first) & (token < length)
-        if block_size % tile_tokens == 0:
-            slot = start % block_size + tl.arange(0, tile_tokens)
-        else:
-            slot = token % block_size
+        slot = slots_in_blocks(start, block_size, tile_tokens)
         block_now = block.to(tl.int64)
-        block = _load_blocks(block_tables, start + tile_tokens, length, block_size, tile_tokens)  # one tile ahead
+        block = load_blocks(block_tables, start + tile_tokens, length, block_size, tile_tokens)
         place = (block_now * block_stride + slot * head_dim)[:, None] + dim[None, :]
         mask = inside[:, None]
         if head_dim < padded_dim:
@@ -110,12 +98,8 @@ def _paged_decode(
             logits = soft_cap * (1.4426950408889634 - 2.8853900817779268 / (tl.exp(2 * logits / soft_cap) + 1))
         logits = tl.where(inside[None, :], logits, float("-inf"))
 
-        higher = tl.maximum(highest, tl.max(logits, 1))
-        rescale = tl.exp2(highest - higher)
-        weight = tl.exp2(logits - higher[:, None])
-        weights = weights * rescale + tl.sum(weight, 1)
+        weight, rescale, highest, weights = softmax_step(logits, highest, weights)
         total *= rescale[:, None]
-        highest = higher
 
         values = tl.load(value_cache + place, mask=mask, other=0.0).to(compute)
         if value_scales is None:
@@ -209,10 +193,10 @@ def paged_decode(
     seen_tokens = min(window + tile_tokens, max_context_tokens) if window else max_context_tokens
     programs = kv_heads * triton.cdiv(group, rows)
     if splits is None:
-        token_bytes = 2 * head_dim * key_cache.element_size()
-        least_tokens = least_split_tokens(group, 4 * head_dim, token_bytes, tile_tokens)
+        work_bytes = 2 * batch * kv_heads * seen_tokens * head_dim * key_cache.element_size()
         slots = multiprocessors(q.device) * _PROGRAMS_PER_MULTIPROCESSOR
-        splits = choose_splits(batch * programs, slots, max(1, seen_tokens // least_tokens))
+        most = seen_tokens // (_LEAST_TILES * tile_tokens)
+        splits = choose_splits(batch * programs, slots, work_bytes, 4 * q.numel(), most)
     split_tokens, splits = split_evenly(seen_tokens, splits, tile_tokens)
 
     partial = log_sums = None

@@ -15,8 +15,7 @@ from kernels.ahead_of_time import CAPABILITIES, CompiledForm
 from kernels.launch import LaunchConfig
 
 MOST_SPLITS = 128
-_PARTIAL_SHARE = 1 / 16  # of the bytes a program reads from the cache, what its partial result may take
-_NEARLY_BEST = 0.95  # of the best use of the chip: fewer splits than that takes are worth more
+_REDUCTION_BYTES = 8 * 2**20  # what a large GPU reads in two microseconds, about the time of a small kernel
 
 
 @functools.lru_cache
@@ -27,29 +26,21 @@ def multiprocessors(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-def least_split_tokens(rows: int, value_bytes: int, token_bytes: int, tile_tokens: int) -> int:
-    """The fewest tokens a split may have, a multiple of the tile, for its partial results to be little traffic.
-
-    A program reads ``token_bytes`` a token; it writes, and the reduction reads, ``rows`` outputs of ``value_bytes``.
-    """
-    least = int(2 * rows * value_bytes / token_bytes / _PARTIAL_SHARE)
-    return max(1, int(triton.cdiv(least, tile_tokens))) * tile_tokens
-
-
-def choose_splits(programs: int, slots: int, most: int) -> int:
-    """Into how many parts to split each context.
+@functools.lru_cache(maxsize=1024)
+def choose_splits(programs: int, slots: int, work_bytes: int, partial_bytes: int, most: int) -> int:
+    """Into how many parts to split each context, from 1 to ``most``, for the least time.
 
     ``programs`` is their number without splits, ``slots`` how many the chip runs at once. Programs of equal work run in
-    waves, the last of which may be nearly empty: the fewest splits, at most ``most``, whose waves are nearly as full
-    as those of the best choice.
+    waves, so reading ``work_bytes`` from the cache takes as much longer as the waves are empty. Splits add what partial
+    results take, ``partial_bytes`` for each split to write and as many to read, and the second kernel.
     """
-    best, chosen = 0.0, 1
-    for splits in range(1, min(most, MOST_SPLITS) + 1):
+
+    def cost_bytes(splits: int) -> float:
         waves = programs * splits / slots
-        full = waves / triton.cdiv(programs * splits, slots)
-        if full * _NEARLY_BEST > best:
-            best, chosen = full, splits
-    return chosen
+        reading = work_bytes * triton.cdiv(programs * splits, slots) / waves
+        return float(reading + (2 * splits * partial_bytes + _REDUCTION_BYTES if splits > 1 else 0))
+
+    return min(range(1, max(1, min(most, MOST_SPLITS)) + 1), key=cost_bytes)
 
 
 def split_evenly(tokens: int, splits: int, tile_tokens: int) -> tuple[int, int]:
