@@ -20,11 +20,13 @@ OPERATIONS: dict[str, str] = {
     "quantise_per_token": "kernels.quantise_rows",
     "rms_norm": "kernels.rms_norm",
     "rotate_and_write": "kernels.rope",
+    "sample": "kernels.sampling",
     "scatter_blocks": "kernels.kv_copy",
     "mla_decode": "kernels.mla_decode",
     "paged_decode": "kernels.paged_decode",
     "silu_mul": "kernels.elementwise",
     "w4a16": "kernels.w4a16",
+    "token_probabilities": "kernels.token_probabilities",
 }
 """Each operation and the module that holds it."""
 
