@@ -27,6 +27,7 @@ OPERATIONS: dict[str, str] = {
     "silu_mul": "kernels.elementwise",
     "w4a16": "kernels.w4a16",
     "token_probabilities": "kernels.token_probabilities",
+    "verify_drafts": "kernels.speculative",
 }
 """Each operation and the module that holds it."""
 
