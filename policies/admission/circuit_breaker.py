@@ -4,6 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from policies.admission import Admission
+from policies.bounds import check_counts, check_seconds
 from policies.views import RequestView, ServiceView
 
 
@@ -30,9 +31,8 @@ class CircuitBreaker(Admission):
     _passed: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("ttft_s", "open_s", "window", "probes"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+        check_seconds(self, "ttft_s", "open_s")
+        check_counts(self, "window", "probes")
         if not 0 <= self.slow_share < 1:
             raise ValueError(f"slow_share is {self.slow_share}, expected a number from 0 to less than 1")
 

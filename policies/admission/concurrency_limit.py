@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from policies.admission import Admission
+from policies.bounds import check_counts
 from policies.views import RequestView, ServiceView
 
 
@@ -18,8 +19,7 @@ class ConcurrencyLimit(Admission):
     _in_flight: dict[str, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.max_requests < 1:
-            raise ValueError(f"max_requests is {self.max_requests}, expected a whole number of at least 1")
+        check_counts(self, "max_requests")
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether too many are in flight."""

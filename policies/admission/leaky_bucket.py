@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from policies.admission import Admission, tokens_of
+from policies.bounds import check_amounts
 from policies.views import RequestView, ServiceView
 
 
@@ -24,9 +25,7 @@ class LeakyBucket(Admission):
     _levels: dict[str, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("rate_per_s", "capacity"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+        check_amounts(self, "rate_per_s", "capacity")
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether the bucket would overflow."""

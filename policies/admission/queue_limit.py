@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from policies.admission import Admission
+from policies.bounds import check_counts
 from policies.views import RequestView, ServiceView
 
 
@@ -16,8 +17,7 @@ class QueueLimit(Admission):
     max_waiting_requests: int = 1000
 
     def __post_init__(self) -> None:
-        if self.max_waiting_requests < 0:
-            raise ValueError(f"max_waiting_requests is {self.max_waiting_requests}, expected at least 0")
+        check_counts(self, "max_waiting_requests", least=0)
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether the queue is full."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from policies.admission import Admission, tokens_of
+from policies.bounds import check_amounts, check_seconds
 from policies.views import RequestView, ServiceView
 
 
@@ -25,9 +26,8 @@ class SlidingWindow(Admission):
     _sums: dict[str, float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("limit", "window_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+        check_amounts(self, "limit")
+        check_seconds(self, "window_s")
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether the window is full; what has left it is forgotten on the way."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from policies.admission import Admission
+from policies.bounds import check_counts
 from policies.views import RequestView, ServiceView
 
 
@@ -23,6 +24,7 @@ class Watermark(Admission):
     short_prompt_tokens: int = 1024
 
     def __post_init__(self) -> None:
+        check_counts(self, "keep_priority", "short_prompt_tokens", least=0)
         if not 0 <= self.low <= self.high <= self.critical <= 1:
             raise ValueError(
                 f"low is {self.low}, high {self.high} and critical {self.critical}, expected rising shares from 0 to 1"

@@ -43,11 +43,3 @@ class Batching(ABC):
 
     def finished(self, request: RequestView, ttft_s: float, tpot_s: float | None) -> None:
         """Learn from a request that is complete (``tpot_s`` is None for a single token)."""
-
-
-def at_least_one(policy: object, *names: str) -> None:
-    """Raise ``ValueError`` unless these parameters are at least 1, or None."""
-    for name in names:
-        value = getattr(policy, name)
-        if value is not None and value < 1:
-            raise ValueError(f"{name} is {value}, expected a whole number of at least 1")

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import MOST, check_counts, check_value
 from policies.horizon import FOREVER
 from policies.views import ReplicaView, RequestView
 
@@ -29,9 +30,11 @@ class Bucketed(Batching):
     _bucket: int = field(default=-1, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        at_least_one(self, "max_running_requests", "max_batched_tokens")
+        check_counts(self, "max_running_requests", "max_batched_tokens")
         if self.by not in ("length", "state"):
             raise ValueError(f"by is {self.by!r}, expected length or state")
+        for place, edge in enumerate(self.edges_tokens):
+            check_value(f"edges_tokens.{place}", edge, 1, MOST)
         if any(low >= high for low, high in zip(self.edges_tokens, self.edges_tokens[1:], strict=False)):
             raise ValueError(f"edges_tokens is {list(self.edges_tokens)}, expected rising numbers")
 

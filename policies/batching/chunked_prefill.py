@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import check_counts, check_seconds
 from policies.views import ReplicaView
 
 
@@ -31,9 +32,8 @@ class ChunkedPrefill(Batching):
 
     def __post_init__(self) -> None:
         names = ("max_batched_tokens", "max_running_requests", "long_prefill_threshold_tokens", "min_chunk_tokens")
-        at_least_one(self, *names)
-        if self.tpot_target_s is not None and self.tpot_target_s <= 0:
-            raise ValueError(f"tpot_target_s is {self.tpot_target_s}, expected a number greater than 0")
+        check_counts(self, *names)
+        check_seconds(self, "tpot_target_s")
         alone = StepLimits(self.max_batched_tokens, self.max_running_requests, self.max_batched_tokens)
         chunk = self.long_prefill_threshold_tokens
         object.__setattr__(self, "_alone", alone)

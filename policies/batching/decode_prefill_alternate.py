@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import check_counts
 from policies.horizon import FOREVER
 from policies.views import ReplicaView, RequestView
 
@@ -23,7 +24,7 @@ class DecodePrefillAlternate(Batching):
     _next_prefill: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        at_least_one(self, "decode_steps", "max_running_requests", "max_batched_tokens")
+        check_counts(self, "decode_steps", "max_running_requests", "max_batched_tokens")
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """Prompts alone if it is their turn and the next fits, decodes alone if not."""

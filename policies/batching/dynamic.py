@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import LONGEST_S, check_counts, check_range
 from policies.views import ReplicaView
 
 
@@ -18,9 +19,8 @@ class Dynamic(Batching):
     max_batched_tokens: int = 65536
 
     def __post_init__(self) -> None:
-        at_least_one(self, "max_running_requests", "max_batched_tokens")
-        if self.window_s < 0:
-            raise ValueError(f"window_s is {self.window_s}, expected a number of at least 0")
+        check_counts(self, "max_running_requests", "max_batched_tokens")
+        check_range(self, 0.0, LONGEST_S, "window_s")
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """Whole prompts, admitted while nobody runs and the batch is full or its window over."""

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import check_counts
 from policies.views import ReplicaView
 
 
@@ -20,7 +21,7 @@ class PrefillFirst(Batching):
     max_running_requests: int = 256
 
     def __post_init__(self) -> None:
-        at_least_one(self, "max_running_requests", "max_batched_tokens")
+        check_counts(self, "max_running_requests", "max_batched_tokens")
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """Prompts alone if the next fits, decodes alone if not."""

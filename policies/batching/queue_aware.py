@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import check_counts
 from policies.views import ReplicaView
 
 
@@ -22,7 +23,7 @@ class QueueAware(Batching):
     max_batched_tokens: int = 8192
 
     def __post_init__(self) -> None:
-        at_least_one(self, "min_running_requests", "max_running_requests", "full_at_waiting", "max_batched_tokens")
+        check_counts(self, "min_running_requests", "max_running_requests", "full_at_waiting", "max_batched_tokens")
         if self.min_running_requests > self.max_running_requests:
             raise ValueError(
                 f"min_running_requests is {self.min_running_requests}, expected at most {self.max_running_requests}"

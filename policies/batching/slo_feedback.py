@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import check_counts, check_seconds
 from policies.views import ReplicaView, RequestView
 
 
@@ -34,10 +35,8 @@ class SloFeedback(Batching):
     _tpots_s: deque[float] = field(default_factory=deque, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        at_least_one(self, "min_batched_tokens", "max_batched_tokens", "max_running_requests", "window", "every")
-        for name in ("ttft_p99_s", "tpot_p99_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
+        check_counts(self, "min_batched_tokens", "max_batched_tokens", "max_running_requests", "window", "every")
+        check_seconds(self, "ttft_p99_s", "tpot_p99_s")
         if self.min_batched_tokens > self.max_batched_tokens:
             raise ValueError(
                 f"min_batched_tokens is {self.min_batched_tokens}, expected at most {self.max_batched_tokens}"

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from policies.batching import Batching, StepLimits, at_least_one
+from policies.batching import Batching, StepLimits
+from policies.bounds import check_counts
 from policies.views import ReplicaView
 
 
@@ -19,7 +20,7 @@ class Static(Batching):
     max_batched_tokens: int = 65536
 
     def __post_init__(self) -> None:
-        at_least_one(self, "max_running_requests", "max_batched_tokens")
+        check_counts(self, "max_running_requests", "max_batched_tokens")
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """Whole prompts, admitted while nobody runs."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from policies.bounds import MOST_AMOUNT, check_amounts, check_seconds, check_value
 from policies.ordering import GroupOrdering
 from policies.prediction import LengthPredictor
 from policies.prediction.moving_average import MovingAverage
@@ -27,11 +28,10 @@ class Credit(GroupOrdering):
     _spent: dict[str, tuple[int, float]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("tokens_per_window", "window_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number greater than 0")
-        if any(credit < 0 for credit in self.credits.values()):
-            raise ValueError(f"credits is {dict(self.credits)}, expected numbers of at least 0")
+        check_amounts(self, "tokens_per_window")
+        check_seconds(self, "window_s")
+        for tenant, credit in self.credits.items():
+            check_value(f"credits.{tenant}", credit, 0.0, MOST_AMOUNT)
 
     def choose(self, groups: Sequence[GroupView], now_s: float) -> GroupView:
         """The tenant with the oldest request among those with credit left, or among all."""

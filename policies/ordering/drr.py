@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from policies.bounds import check_counts
 from policies.ordering import GroupOrdering
 from policies.ordering.weights import check_weights
 from policies.views import GroupView, RequestView
@@ -27,8 +28,7 @@ class DeficitRoundRobin(GroupOrdering):
     _next: tuple[int, dict[str, float]] = field(default_factory=lambda: (0, {}), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.quantum_tokens < 1:
-            raise ValueError(f"quantum_tokens is {self.quantum_tokens}, expected a whole number of at least 1")
+        check_counts(self, "quantum_tokens")
         check_weights(self.weights)
 
     def activated(self, group: GroupView, others: Sequence[GroupView]) -> None:

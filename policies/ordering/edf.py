@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from policies.bounds import LONGEST_S, SHORTEST_S, check_levels, check_seconds, check_value
 from policies.ordering import Ordering
 from policies.views import RequestView
 
@@ -23,9 +24,10 @@ class EarliestDeadlineFirst(Ordering):
     ttft_s_by_priority: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for limit_s in (self.ttft_s, *self.ttft_s_by_priority.values()):
-            if limit_s <= 0:
-                raise ValueError(f"ttft_s is {limit_s}, expected a number greater than 0")
+        check_seconds(self, "ttft_s")
+        check_levels("ttft_s_by_priority", self.ttft_s_by_priority)
+        for level, limit_s in self.ttft_s_by_priority.items():
+            check_value(f"ttft_s_by_priority.{level}", limit_s, SHORTEST_S, LONGEST_S)
 
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The deadline."""

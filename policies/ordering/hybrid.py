@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from policies.bounds import check_seconds
 from policies.ordering import GroupOrdering
 from policies.ordering.recent_service import RecentService
 from policies.prediction import LengthPredictor
@@ -28,6 +29,7 @@ class Hybrid(GroupOrdering):
     def __post_init__(self) -> None:
         if not 0 <= self.lowest_share < 1:
             raise ValueError(f"lowest_share is {self.lowest_share}, expected a number from 0 to less than 1")
+        check_seconds(self, "window_s")
         self._recent = RecentService(self.window_s)
 
     def group(self, request: RequestView) -> str:

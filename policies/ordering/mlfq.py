@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import ClassVar
 
+from policies.bounds import MOST_WEIGHT, check_counts, check_range, check_seconds
 from policies.horizon import FOREVER
 from policies.ordering import Ordering
 from policies.views import RequestView
@@ -34,13 +35,11 @@ class MultiLevelFeedbackQueue(Ordering):
     _promoted_at: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, least in (("levels", 1), ("quantum_tokens", 1), ("growth", 1.0), ("prompt_weight", 0.0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number of at least {least}")
-        if self.levels > _MOST_LEVELS:
-            raise ValueError(f"levels is {self.levels}, expected at most {_MOST_LEVELS}")
-        if self.starvation_s is not None and self.starvation_s <= 0:
-            raise ValueError(f"starvation_s is {self.starvation_s}, expected a number greater than 0")
+        check_range(self, 1, _MOST_LEVELS, "levels")
+        check_counts(self, "quantum_tokens")
+        check_range(self, 1.0, MOST_WEIGHT, "growth")
+        check_range(self, 0.0, MOST_WEIGHT, "prompt_weight")
+        check_seconds(self, "starvation_s")
         quantum, quanta = float(self.quantum_tokens), []
         for _ in range(self.levels - 1):
             quanta.append(ceil(min(quantum, _NEVER)))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from policies.bounds import check_levels, check_seconds
 from policies.ordering import GroupOrdering
 from policies.ordering.recent_service import RecentService
 from policies.views import GroupView, RequestView
@@ -26,8 +27,8 @@ class Priority(GroupOrdering):
     _recent: RecentService = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.ageing_s is not None and self.ageing_s <= 0:
-            raise ValueError(f"ageing_s is {self.ageing_s}, expected a number greater than 0")
+        check_seconds(self, "ageing_s", "window_s")
+        check_levels("minimum_share", self.minimum_share)
         if any(share < 0 for share in self.minimum_share.values()) or sum(self.minimum_share.values()) > 1:
             raise ValueError(f"minimum_share is {self.minimum_share}, expected shares that add up to at most 1")
         self._recent = RecentService(self.window_s)

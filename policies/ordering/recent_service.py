@@ -18,10 +18,6 @@ class RecentService:
     _groups: dict[str, GroupView] = field(default_factory=dict, init=False, repr=False)
     _before: dict[str, int] = field(default_factory=dict, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        if self.window_s <= 0:
-            raise ValueError(f"window_s is {self.window_s}, expected a number greater than 0")
-
     def of(self, groups: Sequence[GroupView], now_s: float) -> dict[str, int]:
         """Prompt and output tokens of each group in this window."""
         if self._index(now_s) != self._window:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from policies.bounds import MOST_WEIGHT, check_range
 from policies.ordering import GroupOrdering
 from policies.ordering.lifted_service import LiftedService
 from policies.ordering.weights import check_weights
@@ -28,9 +29,7 @@ class VirtualTokenCounter(GroupOrdering):
     _next: GroupView | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("prompt_weight", "output_weight"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number of at least 0")
+        check_range(self, 0.0, MOST_WEIGHT, "prompt_weight", "output_weight")
         check_weights(self.weights)
         self.counter = LiftedService(self._served, self.weights)
 

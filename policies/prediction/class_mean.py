@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from policies.bounds import MOST, check_range
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
 
@@ -20,6 +21,9 @@ class ClassMean(LengthPredictor):
     corrected: bool = False
     _counts: dict[tuple[str, int, int], int] = field(default_factory=dict, init=False, repr=False)
     _sums: dict[tuple[str, int, int], int] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_range(self, 1.0, MOST, "initial_tokens")
 
     def estimate(self, request: RequestView) -> float:
         """The mean of its class so far."""

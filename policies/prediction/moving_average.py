@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
+from policies.bounds import MOST, check_counts, check_range
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
 
@@ -21,8 +22,8 @@ class MovingAverage(LengthPredictor):
     _sum: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.window < 1:
-            raise ValueError(f"window is {self.window}, expected a whole number of at least 1")
+        check_counts(self, "window")
+        check_range(self, 1.0, MOST, "initial_tokens")
 
     def estimate(self, request: RequestView) -> float:
         """The mean so far."""

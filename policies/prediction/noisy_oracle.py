@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 from math import exp, log, sqrt
 from typing import ClassVar
 
+from policies.bounds import MOST_SEED, check_range
 from policies.chance import normal
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
+
+_GREATEST_ERROR = 1000.0
 
 
 @dataclass(slots=True)
@@ -23,8 +26,8 @@ class NoisyOracle(LengthPredictor):
     _estimates: dict[int, float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.relative_error < 0:
-            raise ValueError(f"relative_error is {self.relative_error}, expected a number of at least 0")
+        check_range(self, 0.0, _GREATEST_ERROR, "relative_error")
+        check_range(self, 0, MOST_SEED, "seed")
 
     def reveal(self, request: RequestView, output_tokens: int) -> None:
         """Draw the error of this request."""

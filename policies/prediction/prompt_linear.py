@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from policies.bounds import MOST, check_range
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
 
@@ -22,6 +23,9 @@ class PromptLinear(LengthPredictor):
     _outputs: int = field(default=0, init=False, repr=False)
     _prompts_squared: int = field(default=0, init=False, repr=False)
     _products: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_range(self, 1.0, MOST, "initial_tokens")
 
     def estimate(self, request: RequestView) -> float:
         """The line's value."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from math import exp, log, pi, sin, sqrt
 from typing import ClassVar
 
+from policies.bounds import MOST_SEED, check_range
 from policies.chance import normal
 from policies.prediction import LengthPredictor
 from policies.views import RequestView
@@ -34,6 +35,7 @@ class RankNoise(LengthPredictor):
     _estimates: dict[int, float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_range(self, 0, MOST_SEED, "seed")
         if not -1 <= self.kendall_tau <= 1:
             raise ValueError(f"kendall_tau is {self.kendall_tau}, expected a number from -1 to 1")
 

@@ -33,6 +33,8 @@ _HOST = HostOverhead()
 _ROOFLINE = RooflineEfficiency()
 
 
+_LONGEST_LEVEL = 20
+"""Digits of a level; Python does not read whole numbers of many thousand."""
 Level = Annotated[int, Field(ge=0)]
 Blocks = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
@@ -154,9 +156,13 @@ class Memory(_Section):
         return tiers
 
 
+def _is_whole(key: Any) -> bool:
+    return isinstance(key, str) and key.isdecimal() and len(key) <= _LONGEST_LEVEL
+
+
 def with_whole_keys(value: Any) -> Any:
     """A mapping by level, whose keys are text where it comes back from JSON."""
-    if isinstance(value, dict) and value and all(isinstance(key, str) and key.isdecimal() for key in value):
+    if isinstance(value, dict) and value and all(map(_is_whole, value)):
         return {int(key): inner for key, inner in value.items()}
     return value
 

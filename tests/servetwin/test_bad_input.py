@@ -122,7 +122,7 @@ VALUES = [
     ),
     (
         "scheduler.ordering={name: credit, credits: {a: -1}}",
-        "scheduler.ordering.credits is {'a': -1.0}, expected numbers of at least 0.",
+        "scheduler.ordering.credits.a is -1.0, expected a number from 0 to 1e+15.",
     ),
     ("cluster.replicas=0", "cluster.replicas is 0, expected a whole number of at least 1"),
     ("cluster.replicas=1.5", "cluster.replicas is 1.5, expected a whole number"),

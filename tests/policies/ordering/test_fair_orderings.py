@@ -265,15 +265,15 @@ def test_single_tenants_may_have_credits_of_their_own():
     [
         (VirtualTokenCounter, {"weights": {"a": 0.0}}, "weights.a is 0.0, expected a number from"),
         (VirtualTokenCounter, {"weights": {"a": -1.0}}, "weights.a is -1.0, expected a number from"),
-        (VirtualTokenCounter, {"prompt_weight": -1.0}, "prompt_weight is -1.0, expected a number of at least 0"),
-        (VirtualTokenCounter, {"output_weight": -1.0}, "output_weight is -1.0, expected a number of at least 0"),
-        (DeficitRoundRobin, {"quantum_tokens": 0}, "quantum_tokens is 0, expected a whole number of at least 1"),
+        (VirtualTokenCounter, {"prompt_weight": -1.0}, "prompt_weight is -1.0, expected a number from 0 to"),
+        (VirtualTokenCounter, {"output_weight": -1.0}, "output_weight is -1.0, expected a number from 0 to"),
+        (DeficitRoundRobin, {"quantum_tokens": 0}, "quantum_tokens is 0, expected a whole number from 1 to"),
         (DeficitRoundRobin, {"weights": {"a": -1.0}}, "weights.a is -1.0, expected a number from"),
         (WeightedFairQueueing, {"weights": {"a": 0.0}}, "weights.a is 0.0, expected a number from"),
         (DominantResourceFairness, {"weights": {"a": 0.0}}, "weights.a is 0.0, expected a number from"),
-        (Credit, {"tokens_per_window": 0.0}, "tokens_per_window is 0.0, expected a number greater than 0"),
-        (Credit, {"window_s": -1.0}, "window_s is -1.0, expected a number greater than 0"),
-        (Credit, {"credits": {"a": -1.0}}, "credits is {'a': -1.0}, expected numbers of at least 0"),
+        (Credit, {"tokens_per_window": 0.0}, "tokens_per_window is 0.0, expected a number from 1e-09 to"),
+        (Credit, {"window_s": -1.0}, "window_s is -1.0, expected a number from 1e-09 to"),
+        (Credit, {"credits": {"a": -1.0}}, "credits.a is -1.0, expected a number from 0 to"),
     ],
 )
 def test_parameters_out_of_range(policy, parameters, message):

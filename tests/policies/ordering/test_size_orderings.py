@@ -110,12 +110,12 @@ def test_within_a_level_the_order_is_that_of_arrival_and_any_token_may_change_it
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"levels": 0}, "levels is 0, expected a number of at least 1"),
-        ({"quantum_tokens": 0}, "quantum_tokens is 0, expected a number of at least 1"),
-        ({"levels": 65}, "levels is 65, expected at most 64"),
-        ({"starvation_s": 0.0}, "starvation_s is 0.0, expected a number greater than 0"),
-        ({"growth": 0.5}, "growth is 0.5, expected a number of at least 1.0"),
-        ({"prompt_weight": -1.0}, "prompt_weight is -1.0, expected a number of at least 0.0"),
+        ({"levels": 0}, "levels is 0, expected a whole number from 1 to 64"),
+        ({"quantum_tokens": 0}, "quantum_tokens is 0, expected a whole number from 1 to 2147483647"),
+        ({"levels": 65}, "levels is 65, expected a whole number from 1 to 64"),
+        ({"starvation_s": 0.0}, "starvation_s is 0.0, expected a number from 1e-09"),
+        ({"growth": 0.5}, "growth is 0.5, expected a number from 1 to 1e"),
+        ({"prompt_weight": -1.0}, "prompt_weight is -1.0, expected a number from 0 to 1e"),
     ],
 )
 def test_parameters_out_of_range(parameters, message):

@@ -115,15 +115,15 @@ def test_the_earliest_deadline_is_first():
 @pytest.mark.parametrize(
     ("policy", "parameters", "message"),
     [
-        (Priority, {"ageing_s": 0.0}, "ageing_s is 0.0, expected a number greater than 0"),
-        (Priority, {"window_s": 0.0}, "window_s is 0.0, expected a number greater than 0"),
-        (Hybrid, {"window_s": -1.0}, "window_s is -1.0, expected a number greater than 0"),
+        (Priority, {"ageing_s": 0.0}, "ageing_s is 0.0, expected a number from 1e-09 to"),
+        (Priority, {"window_s": 0.0}, "window_s is 0.0, expected a number from 1e-09 to"),
+        (Hybrid, {"window_s": -1.0}, "window_s is -1.0, expected a number from 1e-09 to"),
         (Priority, {"minimum_share": {0: -0.1}}, "minimum_share is .* expected shares that add up to at most 1"),
         (Priority, {"minimum_share": {0: 0.6, 1: 0.5}}, "minimum_share is .* expected shares that add up to at most 1"),
         (Hybrid, {"lowest_share": 1.0}, "lowest_share is 1.0, expected a number from 0 to less than 1"),
         (Hybrid, {"lowest_share": -0.1}, "lowest_share is -0.1, expected a number from 0 to less than 1"),
-        (EarliestDeadlineFirst, {"ttft_s": 0.0}, "ttft_s is 0.0, expected a number greater than 0"),
-        (EarliestDeadlineFirst, {"ttft_s_by_priority": {1: -2.0}}, "is -2.0, expected a number greater than 0"),
+        (EarliestDeadlineFirst, {"ttft_s": 0.0}, "ttft_s is 0.0, expected a number from 1e-09 to"),
+        (EarliestDeadlineFirst, {"ttft_s_by_priority": {1: -2.0}}, "is -2.0, expected a number from 1e-09 to"),
     ],
 )
 def test_parameters_out_of_range(policy, parameters, message):
