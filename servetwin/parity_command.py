@@ -22,5 +22,7 @@ def parity(
         differ |= difference is not None
         verdict = f"{len(recording.steps)} steps equal" if difference is None else f"differs at {difference}"
         typer.echo(f"{path.name}: {verdict}")
+        if recording.unread:
+            typer.echo(f"Warning: {path.name} states what is not looked at: {', '.join(recording.unread)}.", err=True)
     if differ:
         raise typer.Exit(1)

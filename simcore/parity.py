@@ -5,16 +5,19 @@ prefix_caching, long_prefill_token_threshold, reserve_full_isl), ``requests`` (i
 tokens, output, priority) and ``steps`` (scheduled in order, cached_tokens, preempted, finished by number,
 free_blocks_after). One step is one call of the scheduler, the first is step 0; requests are added before their step is
 planned. A fake model samples one token whenever a step completes all known tokens of a request, and no output ends
-early.
+early, but where a request reaches ``max_model_len``, if that is stated.
+
+A recording may hold more than is read here; ``Recording.unread`` names it. A key that is misspelt is refused.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
@@ -25,6 +28,7 @@ from policies.preemption.latest import Latest
 from policies.preemption.lowest_priority import LowestPriority
 from simcore.clock import NS_PER_S
 from simcore.content import Content, Run
+from simcore.errors import InputError, Phrase
 from simcore.files import read_json
 from simcore.memory.block_manager import KVBlockManager
 from simcore.request import Request
@@ -33,20 +37,35 @@ from simcore.validation import explain
 
 _OUTPUT_BITS = 40
 
-Count = Annotated[int, Field(ge=0)]
+_MISSPELT = 0.8
+"""How like a name that is not there an unknown one must be to be taken for it, as ``difflib`` measures it."""
+_MOST = 2**31 - 1
+
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+Positive = Annotated[int, Field(ge=1, le=_MOST)]
+Identity = Annotated[int, Field(ge=0, lt=1 << _OUTPUT_BITS)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    def check_spelling(self, field: str) -> None:
+        """Raise ``InputError`` for a key that nobody reads and that looks like one that is missing."""
+        missing = type(self).model_fields.keys() - self.model_fields_set
+        for key in self.model_extra or () if missing else ():
+            meant = get_close_matches(key.lower(), missing, n=1, cutoff=_MISSPELT)
+            if meant:
+                raise InputError(f"{field}{key}", Phrase("an unknown field"), "a field of recordings", meant[0])
 
 
 class Config(_Part):
     """The engine's settings."""
 
-    block_size: Annotated[int, Field(ge=1)]
-    num_blocks: Annotated[int, Field(ge=2)]
-    max_num_batched_tokens: Annotated[int, Field(ge=1)]
-    max_num_seqs: Annotated[int, Field(ge=1)]
+    block_size: Positive
+    num_blocks: Annotated[int, Field(ge=2, le=_MOST)]
+    max_num_batched_tokens: Positive
+    max_num_seqs: Positive
+    max_model_len: Positive | None = None
     policy: Literal["fcfs", "priority"] = "fcfs"
     prefix_caching: bool = False
     long_prefill_token_threshold: Count = 0
@@ -56,11 +75,17 @@ class Config(_Part):
 class RecordedRequest(_Part):
     """A request: its prompt as (first token, count) ranges, equal ranges being equal tokens."""
 
-    id: int
+    id: Count
     arrive_step: Count
-    prompt: Annotated[list[tuple[int, Annotated[int, Field(ge=1)]]], Field(min_length=1)]
-    output: Annotated[int, Field(ge=1)]
-    priority: int = 0
+    prompt: Annotated[list[tuple[Identity, Positive]], Field(min_length=1)]
+    output: Positive
+    priority: Annotated[int, Field(ge=-_MOST, le=_MOST)] = 0
+
+    def output_within(self, max_model_len: int | None) -> int:
+        """Output tokens, fewer than wished for where the longest context ends them."""
+        if max_model_len is None:
+            return self.output
+        return min(self.output, max_model_len - sum(tokens for _, tokens in self.prompt))
 
 
 class Step(_Part):
@@ -74,8 +99,10 @@ class Step(_Part):
 
 
 class Recording(_Part):
-    """A whole run."""
+    """A whole run; ``name`` and ``engine`` only say which."""
 
+    name: Any = None
+    engine: Any = None
     config: Config
     requests: list[RecordedRequest]
     steps: Annotated[list[Step], Field(min_length=1)]
@@ -86,6 +113,27 @@ class Recording(_Part):
         if len({request.id for request in requests}) < len(requests):
             raise ValueError("requests whose ids all differ")
         return requests
+
+    @model_validator(mode="after")
+    def _prompts_fit(self) -> Self:
+        longest = self.config.max_model_len
+        if any(request.output_within(longest) < 1 for request in self.requests):
+            raise ValueError(f"prompts shorter than the max_model_len of {longest}")
+        return self
+
+    def parts(self) -> Iterator[tuple[str, _Part]]:
+        """All parts, each with where it stands."""
+        yield "", self
+        yield "config.", self.config
+        for number, request in enumerate(self.requests):
+            yield f"requests.{number}.", request
+        for number, step in enumerate(self.steps):
+            yield f"steps.{number}.", step
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Keys that are not read: the engine's own, or its recorder's."""
+        return tuple(dict.fromkeys(key for _, part in self.parts() for key in part.model_extra or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +152,12 @@ class Difference:
 def read_recording(path: Path) -> Recording:
     """The recording in a file; raises ``FileError`` or ``InputError`` if it holds none."""
     try:
-        return Recording.model_validate(read_json(path))
+        recording = Recording.model_validate(read_json(path))
     except ValidationError as error:
         raise explain(error, Recording, f"{path}: ") from error
+    for field, part in recording.parts():
+        part.check_spelling(f"{path}: {field}")
+    return recording
 
 
 def first_difference(recording: Recording) -> Difference | None:
@@ -125,7 +176,8 @@ def replay(recording: Recording) -> Iterator[Step]:
     """What our scheduler decides in each step, given the recorded requests; goes on for ever."""
     scheduler = _scheduler(recording.config)
     arrivals: dict[int, list[Request]] = defaultdict(list)
-    output_tokens = {recorded.id: recorded.output for recorded in recording.requests}
+    longest = recording.config.max_model_len
+    output_tokens = {recorded.id: recorded.output_within(longest) for recorded in recording.requests}
     for recorded in recording.requests:
         prompt = [Run(first, tokens) for first, tokens in recorded.prompt]
         request = Request(

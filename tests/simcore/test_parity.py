@@ -51,6 +51,10 @@ def test_one_changed_decision_is_found(what, change, recordings, tmp_path):
     assert f"step 20, {what}: recorded" in str(difference)
 
 
+def renamed(part, key, other):
+    part[other] = part.pop(key)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -58,6 +62,17 @@ def test_one_changed_decision_is_found(what, change, recordings, tmp_path):
         (lambda document: document["requests"][0].update(prompt=[]), "prompt"),
         (lambda document: document["requests"][0].update(prompt=[[5, -1]]), "prompt"),
         (lambda document: document.update(steps=[]), "steps"),
+        (lambda document: document["requests"][0].update(prompt=[[5, 9000]]), "shorter than the max_model_len of 8192"),
+        (lambda document: document["config"].update(block_size=10**400), r"config\.block_size is"),
+        (lambda document: document["requests"][0].update(prompt=[[10**400, 5]]), r"requests\.0\.prompt"),
+        (lambda document: document["requests"][0].update(id=10**400), r"requests\.0\.id is"),
+        (lambda document: renamed(document["config"], "prefix_caching", "prefix_cachng"), "mean 'prefix_caching'"),
+        (lambda document: renamed(document["config"], "policy", "Polcy"), "mean 'policy'"),
+        (
+            lambda document: renamed(document["requests"][2], "priority", "prority"),
+            r"requests\.2\.prority is an unkn",
+        ),
+        (lambda document: renamed(document["steps"][3], "cached_tokens", "cache_tokens"), r"steps\.3\.cache_tokens is"),
     ],
 )
 def test_a_recording_that_cannot_be_is_refused(change, said, recordings, tmp_path):
@@ -66,6 +81,27 @@ def test_a_recording_that_cannot_be_is_refused(change, said, recordings, tmp_pat
     (tmp_path / "changed.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match=said):
         read_recording(tmp_path / "changed.json")
+
+
+def test_what_only_the_recorder_knows_is_named_and_not_read(recordings, tmp_path):
+    document = json.loads((recordings / "burst-1.json").read_text())
+    assert read_recording(recordings / "burst-1.json").unread == ()
+    document["config"]["seed"] = 3
+    document["host"] = "lab"
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    recording = read_recording(tmp_path / "changed.json")
+    assert set(recording.unread) == {"seed", "host"}
+    assert first_difference(recording) is None
+
+
+def test_an_output_ends_with_the_longest_context(recordings, tmp_path):
+    document = json.loads((recordings / "steady-1.json").read_text())
+    lengths = [(sum(tokens for _, tokens in request["prompt"]), request["output"]) for request in document["requests"]]
+    document["config"]["max_model_len"] = max(map(sum, lengths))
+    longest = max(range(len(lengths)), key=lambda place: sum(lengths[place]))
+    document["requests"][longest]["output"] += 500
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    assert first_difference(read_recording(tmp_path / "changed.json")) is None
 
 
 def test_what_is_no_recording_is_refused(tmp_path):
