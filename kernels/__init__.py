@@ -11,23 +11,22 @@ from typing import Any
 from kernels.errors import UnknownOperationError
 
 OPERATIONS: dict[str, str] = {
-    "flash_prefill": "kernels.flash_prefill",
-    "paged_decode": "kernels.paged_decode",
     "add_rms_norm": "kernels.rms_norm",
     "copy_blocks": "kernels.kv_copy",
+    "flash_prefill": "kernels.flash_prefill",
     "gather_blocks": "kernels.kv_copy",
+    "mla_decode": "kernels.mla_decode",
+    "paged_decode": "kernels.paged_decode",
     "quantise_per_group": "kernels.quantise_rows",
     "quantise_per_token": "kernels.quantise_rows",
     "rms_norm": "kernels.rms_norm",
     "rotate_and_write": "kernels.rope",
     "sample": "kernels.sampling",
     "scatter_blocks": "kernels.kv_copy",
-    "mla_decode": "kernels.mla_decode",
-    "paged_decode": "kernels.paged_decode",
     "silu_mul": "kernels.elementwise",
-    "w4a16": "kernels.w4a16",
     "token_probabilities": "kernels.token_probabilities",
     "verify_drafts": "kernels.speculative",
+    "w4a16": "kernels.w4a16",
 }
 """Each operation and the module that holds it."""
 

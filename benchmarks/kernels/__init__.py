@@ -1,4 +1,17 @@
 """How fast the kernels are, as fractions of what the GPU at hand reaches itself."""
 
-MODULES = ("elementwise", "w4a16")
+MODULES = (
+    "elementwise",
+    "flash_prefill",
+    "kv_copy",
+    "mla_decode",
+    "paged_decode",
+    "quantise_rows",
+    "rms_norm",
+    "rope",
+    "sampling",
+    "speculative",
+    "token_probabilities",
+    "w4a16",
+)
 """The benchmark modules, each named after a kernel file."""
