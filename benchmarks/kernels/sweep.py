@@ -1,4 +1,4 @@
-"""Choose launch configurations: ``python -m benchmarks.kernels.sweep [MODULE...] [--out FILE]``, on a GPU.
+"""Choose launch configurations: ``python -m benchmarks.kernels.sweep [MODULE[:NUMBER,...]...] [--out FILE]``, on a GPU.
 
 Every candidate is compiled first, in many processes at once, then timed alone; a candidate whose result differs from
 the first one's is marked. What is found goes into the kernels' own configuration functions by hand.
@@ -9,6 +9,7 @@ import json
 import multiprocessing
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from kernels.launch import LaunchConfig
 
 _DIFFERENCE = 2e-2
 _BEST = 6
+_LONGEST_S = 240
+"""Of one module's timing; what is not done by then is not told."""
 
 
 def sweeps_of(module: str) -> list[Sweep]:
@@ -41,10 +44,11 @@ def compile_candidate(place: tuple[str, int, int]) -> None:
         print(f"{place}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr, flush=True)
 
 
-def time_module(module: str, results: Any) -> None:
-    """Time every candidate of a module, best first per case; in a process of its own, which a fault may end."""
+def time_module(module: str, numbers: Sequence[int], results: Any) -> None:
+    """Time every candidate of these sweeps of a module; in a process of its own, which a fault may end."""
     device = torch.device("cuda")
-    for number, sweep in enumerate(sweeps_of(module)):
+    for number in numbers:
+        sweep = sweeps_of(module)[number]
         launch = sweep.prepare(device)
         first: torch.Tensor | None = None
         for config in sweep.candidates:
@@ -91,6 +95,12 @@ def _told(config: LaunchConfig) -> str:
     return " ".join(f"{name}={value}" for name, value in config.arguments().items())
 
 
+def _chosen(text: str) -> tuple[str, Sequence[int]]:
+    """A module and the numbers of its sweeps, all unless told."""
+    module, _, numbers = text.partition(":")
+    return module, [int(number) for number in numbers.split(",")] if numbers else range(len(sweeps_of(module)))
+
+
 def main() -> None:
     """Compile, time, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -98,20 +108,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     processes = multiprocessing.get_context("spawn")
+    chosen = dict(_chosen(text) for text in arguments.modules)
     places = [
         (module, number, candidate)
-        for module in arguments.modules
-        for number, sweep in enumerate(sweeps_of(module))
-        for candidate in range(len(sweep.candidates))
+        for module, numbers in chosen.items()
+        for number in numbers
+        for candidate in range(len(sweeps_of(module)[number].candidates))
     ]
     with processes.Pool(max(1, (os.cpu_count() or 2) - 2)) as pool:
         pool.map(compile_candidate, places, chunksize=1)
     records = []
     manager = processes.Manager()
-    for module in arguments.modules:
+    for module, numbers in chosen.items():
         results = manager.list()
-        process = processes.Process(target=time_module, args=(module, results))
+        process = processes.Process(target=time_module, args=(module, numbers, results))
         process.start()
+        process.join(_LONGEST_S)
+        process.kill()
         process.join()
         found: dict[int, list[tuple[LaunchConfig, float | None, str]]] = {}
         for number, config, median_s, note in results:
