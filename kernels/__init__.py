@@ -17,6 +17,7 @@ OPERATIONS: dict[str, str] = {
     "gather_blocks": "kernels.kv_copy",
     "mla_decode": "kernels.mla_decode",
     "paged_decode": "kernels.paged_decode",
+    "gemm": "kernels.gemm",
     "quantise_per_group": "kernels.quantise_rows",
     "quantise_per_token": "kernels.quantise_rows",
     "rms_norm": "kernels.rms_norm",
@@ -27,6 +28,7 @@ OPERATIONS: dict[str, str] = {
     "token_probabilities": "kernels.token_probabilities",
     "verify_drafts": "kernels.speculative",
     "w4a16": "kernels.w4a16",
+    "w8a8": "kernels.w8a8",
 }
 """Each operation and the module that holds it."""
 
