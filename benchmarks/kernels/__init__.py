@@ -3,8 +3,10 @@
 MODULES = (
     "elementwise",
     "flash_prefill",
+    "gemm",
     "kv_copy",
     "mla_decode",
+    "moe",
     "paged_decode",
     "quantise_rows",
     "rms_norm",
@@ -13,5 +15,6 @@ MODULES = (
     "speculative",
     "token_probabilities",
     "w4a16",
+    "w8a8",
 )
 """The benchmark modules, each named after a kernel file."""

@@ -1,0 +1,204 @@
+"""Mixtures of experts: the shapes of well-known models from one token to a prefill of thousands."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle, product
+
+import torch
+
+from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.expert_gemms import expert_down, expert_gate_up
+from kernels.expert_sorting import SortedCopies, sort_tokens_by_expert
+from kernels.launch import LaunchConfig
+from kernels.moe import moe
+from kernels.moe_reference import ExpertWeights
+
+_ORDERS = 8
+_TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The experts of one layer of a model."""
+
+    experts: int
+    k: int
+    hidden: int
+    intermediate: int
+    activation: str = "silu"
+    biases: bool = False
+
+    def weights(self, kind: str, device: torch.device) -> ExpertWeights:
+        """Fresh random weights."""
+
+        def random(*shape: int) -> torch.Tensor:
+            return torch.randn(shape, dtype=_TYPES[kind], device=device).mul_(0.02)
+
+        return ExpertWeights(
+            random(self.experts, 2 * self.intermediate, self.hidden),
+            random(self.experts, self.hidden, self.intermediate),
+            random(self.experts, 2 * self.intermediate) if self.biases else None,
+            random(self.experts, self.hidden) if self.biases else None,
+            self.activation,
+        )
+
+    def balanced_ids(self, tokens: int, device: torch.device) -> torch.Tensor:
+        """Experts [tokens, k], all different for a token, and each visited as often as any other or once more."""
+        order = torch.randperm(self.experts, device=device)
+        visits = torch.arange(tokens * self.k, device=device) % self.experts
+        return order[visits].view(tokens, self.k).int()
+
+    def active(self, tokens: int) -> int:
+        """The experts that so many tokens visit."""
+        return min(self.experts, tokens * self.k)
+
+
+MIXTRAL = Mixture(8, 2, 4096, 14336)
+QWEN3_30B = Mixture(128, 8, 2048, 768)
+QWEN3_235B = Mixture(128, 8, 4096, 1536)
+DEEPSEEK_V3 = Mixture(256, 8, 7168, 2048)
+GPT_OSS_20B = Mixture(32, 4, 2880, 2880, "clamped-swiglu", biases=True)
+GPT_OSS_120B = Mixture(128, 4, 2880, 2880, "clamped-swiglu", biases=True)
+_TOY = Mixture(6, 2, 64, 48)
+
+
+def _prepare(mixture: Mixture, kind: str, tokens: int, device: torch.device) -> Run:
+    experts = mixture.weights(kind, device)
+    x = torch.randn(tokens, mixture.hidden, device=device).to(_TYPES[kind])
+    ids = mixture.balanced_ids(tokens, device)
+    routing_weights = torch.full(ids.shape, 1 / mixture.k, device=device)
+    return lambda: moe(x, experts, routing_weights, ids)
+
+
+def _case(mixture: Mixture, tokens: int, kind: str = "bf16") -> Case:
+    hidden, intermediate = mixture.hidden, mixture.intermediate
+    plain = mixture.activation == "silu"
+    shape = {"tokens": tokens, "experts": mixture.experts, "k": mixture.k}
+    sample: dict[str, int | str] = {
+        "dtype": kind,
+        "distribution": "balanced",
+        "hidden": hidden,
+        "intermediate": intermediate,
+        "experts_per_token": mixture.k,
+        "experts": mixture.experts,
+        "tensor_parallel": 1,
+        "expert_parallel": 1,
+        "tokens": tokens,
+    }
+    return Case(
+        kernel="moe",
+        form=mixture.activation,
+        dtype=kind,
+        shape={**shape, "hidden": hidden, "intermediate": intermediate},
+        prepare=partial(_prepare, mixture, kind, tokens),
+        bytes_moved=2 * (3 * mixture.active(tokens) * hidden * intermediate + 2 * tokens * hidden),
+        operations=6 * tokens * mixture.k * hidden * intermediate,
+        kind="moe" if plain else None,
+        sample=sample if plain else None,
+    )
+
+
+def cases(toy: bool) -> list[Case]:
+    """The shapes that are timed; routing is balanced, and sorting the tokens is part of the time."""
+    if toy:
+        return [_case(_TOY, tokens, "fp16") for tokens in (1, 20)]
+    spread = (1, 16, 64, 256, 1024, 4096)
+    found = [_case(mixture, tokens) for mixture in (MIXTRAL, QWEN3_30B) for tokens in (*spread, 8192)]
+    found += [_case(mixture, tokens) for mixture in (QWEN3_235B, DEEPSEEK_V3) for tokens in spread]
+    return found + [_case(mixture, tokens) for mixture in (GPT_OSS_20B, GPT_OSS_120B) for tokens in (1, 64, 1024, 4096)]
+
+
+def _prepare_sweep(mixture: Mixture, tokens: int, second: bool, device: torch.device) -> Callable[[LaunchConfig], Run]:
+    """One of the two GEMMs. Calls rotate among routings, so that few active experts do not stay in the cache."""
+    experts = mixture.weights("bf16", device)
+    ids = [mixture.balanced_ids(tokens, device) for _ in range(_ORDERS)]
+    x = torch.randn(tokens, mixture.hidden, device=device).bfloat16()
+    middle = torch.randn(tokens * mixture.k, mixture.intermediate, device=device).bfloat16()
+    routing_weights = torch.full((tokens, mixture.k), 1 / mixture.k, device=device)
+
+    def launch(config: LaunchConfig) -> Run:
+        block_m = config.tiles["block_m"]
+        orders = cycle([sort_tokens_by_expert(each, mixture.experts, block_m) for each in ids])
+
+        def run(order: SortedCopies) -> object:
+            if second:
+                return expert_down(middle, experts, routing_weights, order, config=config)
+            return expert_gate_up(x, experts, order, config=config)
+
+        return lambda: run(next(orders))
+
+    return launch
+
+
+def _sweep_case(mixture: Mixture, tokens: int, second: bool) -> Case:
+    layers = 1 if second else 2
+    weights = layers * mixture.active(tokens) * mixture.hidden * mixture.intermediate
+    shape = {"tokens": tokens, "experts": mixture.experts, "k": mixture.k}
+    return Case(
+        kernel="expert_down" if second else "expert_gate_up",
+        form=mixture.activation,
+        dtype="bf16",
+        shape={**shape, "hidden": mixture.hidden, "intermediate": mixture.intermediate},
+        prepare=partial(_prepare, mixture, "bf16", tokens),
+        bytes_moved=2 * (weights + tokens * mixture.k * (mixture.hidden + mixture.intermediate)),
+        operations=2 * layers * tokens * mixture.k * mixture.hidden * mixture.intermediate,
+    )
+
+
+def _candidate(
+    block_m: int, block_n: int, block_k: int, group_m: int, num_warps: int, num_stages: int, split_k: int | None
+) -> LaunchConfig:
+    split = {} if split_k is None else {"split_k": split_k}
+    tiles = {"block_m": block_m, "block_n": block_n, "block_k": block_k, "group_m": group_m, **split}
+    return LaunchConfig(tiles, num_warps, num_stages)
+
+
+def _decode_candidates(second: bool, splits: tuple[int, ...] = (1,)) -> list[LaunchConfig]:
+    columns = (64, 128, 256) if second else (32, 64, 128)
+    return [
+        _candidate(16, block_n, block_k, 1, num_warps, num_stages, split_k if second else None)
+        for block_n, (block_k, num_stages), num_warps, split_k in product(
+            columns, ((64, 4), (64, 6), (128, 3), (128, 4), (256, 3)), (4, 8), splits if second else (1,)
+        )
+        if block_n * block_k * (1 if second else 2) <= 32768
+    ]
+
+
+def _middle_candidates(second: bool) -> list[LaunchConfig]:
+    columns = (64, 128, 256) if second else (64, 128)
+    return [
+        _candidate(block_m, block_n, block_k, group_m, num_warps, num_stages, 1 if second else None)
+        for block_m, block_n, (block_k, num_stages), group_m, num_warps in product(
+            (32, 64, 128), columns, ((64, 3), (64, 4), (128, 3)), (4,), (4, 8)
+        )
+        if block_m * block_n < 128 * 256
+    ]
+
+
+def _prefill_candidates(second: bool) -> list[LaunchConfig]:
+    columns = ((128, 8), (256, 8), (128, 4)) if second else ((64, 4), (64, 8), (128, 8))
+    return [
+        _candidate(block_m, block_n, 64, group_m, num_warps, num_stages, 1 if second else None)
+        for block_m, (block_n, num_warps), group_m, num_stages in product((64, 128), columns, (1, 8, 32), (3, 4))
+    ]
+
+
+def sweeps() -> list[Sweep]:
+    """The launches to choose among, for either GEMM."""
+
+    def sweep(mixture: Mixture, tokens: int, second: bool, candidates: list[LaunchConfig]) -> Sweep:
+        case = _sweep_case(mixture, tokens, second)
+        return Sweep(case, candidates, partial(_prepare_sweep, mixture, tokens, second))
+
+    found = []
+    for second in (False, True):
+        found += [
+            sweep(QWEN3_30B, 1, second, _decode_candidates(second, (1, 2))),
+            sweep(QWEN3_30B, 64, second, _decode_candidates(second)),
+            sweep(MIXTRAL, 1, second, _decode_candidates(second, (4, 8))),
+            sweep(QWEN3_30B, 1024, second, _middle_candidates(second)),
+            sweep(QWEN3_30B, 8192, second, _prefill_candidates(second)),
+            sweep(MIXTRAL, 4096, second, _prefill_candidates(second)),
+        ]
+    return found
