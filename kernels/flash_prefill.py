@@ -22,7 +22,9 @@ _CACHE_TYPES = {torch.int8: "i8", torch.float8_e4m3fn: "fp8e4nv"}
 def prefill_config(kind: str, head_dim: int, compute_capability: int, paged: bool = False) -> LaunchConfig:
     """The launch for a data type (``"fp16"``, ``"bf16"``, ``"fp32"``) and head dimension on a GPU.
 
-    A paged prefix takes registers for the gathering, so tiles are smaller there.
+    A paged prefix takes registers for the gathering, so tiles are smaller there. ``descriptors`` loads by TMA with
+    descriptors from the host; ``specialized`` by TMA with warps of their own, without a prefix, on sm_90 (two groups of
+    four warps compute where ``num_warps`` is 4 and ``block_m`` 128).
     """
     block_d = triton.next_power_of_2(head_dim)
     if kind == "fp32":
@@ -103,6 +105,8 @@ def flash_prefill(
     config = config or prefill_config(_TYPES[q.dtype], head_dim, capability(q.device), key_cache is not None)
     block = [config.tiles["block_n"], 1, config.tiles["block_d"]]
     keys, values = (TensorDescriptor.from_tensor(x, block) if config.tiles["descriptors"] else x for x in (k, v))
+    if config.tiles["specialized"]:
+        triton.set_allocator(_scratch)
     grid = (triton.cdiv(max_query_tokens, config.tiles["block_m"]), heads, sequences)
     flash_prefill_kernel[grid](
         q,
@@ -131,6 +135,11 @@ def flash_prefill(
         **config.arguments(),
     )
     return out
+
+
+def _scratch(size: int, alignment: int, stream: int | None) -> torch.Tensor:
+    """Where the kernel makes its descriptors; PyTorch aligns to 512 bytes."""
+    return torch.empty(size, dtype=torch.int8, device="cuda")
 
 
 def _require_cache(name: str, cache: torch.Tensor | None, scales: torch.Tensor | None, dtype: torch.dtype) -> None:

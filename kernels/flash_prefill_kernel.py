@@ -26,6 +26,15 @@ def score_block(q, k, key_scale, scale_log2, soft_cap: tl.constexpr):
 
 
 @triton.jit
+def mask_block(scores, rows, tokens, window: tl.constexpr):
+    """Scores, where a query comes before the key or no longer sees it: minus infinity."""
+    visible = rows[:, None] >= tokens[None, :]
+    if window > 0:
+        visible = visible & ((rows - window)[:, None] < tokens[None, :])
+    return tl.where(visible, scores, float("-inf"))
+
+
+@triton.jit
 def add_block(acc, total, peak, scores, v, value_scale, factor):
     """Take in one block: its scores (times ``factor``: in log2 units), its values, and their scale or none."""
     new_peak = tl.maximum(peak, tl.max(scores, 1) * factor)
@@ -87,7 +96,7 @@ def over_prefix(
         if masked:
             visible = inside[None, :]
             if window > 0:
-                visible = visible & (positions_q[:, None] - positions[None, :] < window)
+                visible = visible & ((positions_q - window)[:, None] < positions[None, :])
             scores = tl.where(visible, scores, float("-inf"))
         acc, total, peak = add_block(acc, total, peak, scores, v, value_scale, factor)
     return acc, total, peak
@@ -116,7 +125,6 @@ def over_new(
     masked: tl.constexpr,
     block_n: tl.constexpr,
     descriptors: tl.constexpr,
-    specialized: tl.constexpr,
 ):
     """Attend to new tokens ``first`` to ``last`` of the sequence; ``keys`` and ``values`` are descriptors or pointers.
 
@@ -124,7 +132,7 @@ def over_new(
     """
     columns = tl.arange(0, q.shape[1])
     factor = scale_log2 if soft_cap == 0 else 1.0
-    for start in tl.range(first, last, block_n, warp_specialize=specialized):
+    for start in tl.range(first, last, block_n):
         tokens = start + tl.arange(0, block_n)
         if descriptors:
             k = keys.load([sequence_start + start, kv_head, 0]).reshape([block_n, q.shape[1]])
@@ -147,12 +155,38 @@ def over_new(
                 v = tl.load(values + at * value_stride + offsets)
         scores = score_block(q, k, None, scale_log2, soft_cap)
         if masked:
-            ahead = rows[:, None] - tokens[None, :]
-            visible = ahead >= 0
-            if window > 0:
-                visible = visible & (ahead < window)
-            scores = tl.where(visible, scores, float("-inf"))
+            scores = mask_block(scores, rows, tokens, window)
         acc, total, peak = add_block(acc, total, peak, scores, v, None, factor)
+    return acc, total, peak
+
+
+@triton.jit
+def specialized_over_new(
+    acc,
+    total,
+    peak,
+    q,
+    rows,
+    first,
+    last,
+    keys,
+    values,
+    scale_log2,
+    window: tl.constexpr,
+    soft_cap: tl.constexpr,
+    block_n: tl.constexpr,
+):
+    """The same by warps of three kinds: one group loads, two compute a half of the rows each, out of step.
+
+    So one half's exponentials overlap with the other's products. The compiler divides a kernel so only if it has one
+    loop: all blocks are masked. The descriptors have two dimensions because after a reshape the compiler frees a block
+    before it is read.
+    """
+    factor = scale_log2 if soft_cap == 0 else 1.0
+    for start in tl.range(first, last, block_n, warp_specialize=True):
+        scores = score_block(q, keys.load([start, 0]), None, scale_log2, soft_cap)
+        scores = mask_block(scores, rows, start + tl.arange(0, block_n), window)
+        acc, total, peak = add_block(acc, total, peak, scores, values.load([start, 0]), None, factor)
     return acc, total, peak
 
 
@@ -194,14 +228,13 @@ def flash_prefill_kernel(
     length = tl.load(query_starts + sequence + 1) - sequence_start
     # The last tile has most keys: it starts first, so that short ones fill the gaps at the end.
     tile_start = (tl.num_programs(0) - 1 - tl.program_id(0)) * block_m
-    if not specialized and tile_start >= length:
+    if not specialized and tile_start >= length:  # a kernel with specialized warps cannot end early
         return
     kv_head = head // (heads // kv_heads)
     rows = tile_start + tl.arange(0, block_m)
     columns = tl.arange(0, block_d)
     stored = (rows < length)[:, None] & (columns < head_dim)[None, :]
     at = (sequence_start + rows).to(tl.int64)[:, None]
-    q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
 
     acc = tl.zeros([block_m, block_d], tl.float32)
     if sinks is not None:
@@ -210,45 +243,65 @@ def flash_prefill_kernel(
     else:
         peak = tl.full([block_m], LOWEST, tl.float32)
         total = tl.zeros([block_m], tl.float32)
-
-    if key_cache is not None:
-        prefix = tl.load(prefix_lengths + sequence)
-        table = block_tables + sequence.to(tl.int64) * table_stride
-        first = 0
-        if window > 0:
-            first = tl.maximum(prefix + tile_start - window + 1, 0) // block_n * block_n
-        tail = tl.maximum(prefix // block_n * block_n, first)
-        acc, total, peak = over_prefix(
-            acc, total, peak, q, prefix + rows, first, tail, prefix, table, key_cache, value_cache, key_scales,
-            value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, window > 0, block_n,
-        )  # fmt: skip
-        acc, total, peak = over_prefix(
-            acc, total, peak, q, prefix + rows, tail, prefix, prefix, table, key_cache, value_cache, key_scales,
-            value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, True, block_n,
-        )  # fmt: skip
-
-    # Blocks before the diagonal need no mask, save those that the window's far edge crosses.
-    diagonal = tile_start // block_n * block_n
-    if specialized:
-        diagonal = tl.where(tile_start < length, diagonal, 0)
     first = 0
     if window > 0:
         first = tl.maximum(tile_start - window + 1, 0) // block_n * block_n
-        whole = tl.maximum(tile_start + block_m - window + block_n - 1, 0) // block_n * block_n
-        whole = tl.minimum(tl.maximum(whole, first), diagonal)
-        acc, total, peak = over_new(
-            acc, total, peak, q, rows, first, whole, length, sequence_start, keys, values, key_stride, value_stride,
-            kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors, False,
+    last = tl.minimum(tile_start + block_m, length)
+
+    if specialized:
+        last = tl.where(tile_start < length, last, 0)
+        tl.static_assert(key_cache is None, "a kernel over a prefix has several loops")
+        start = sequence_start.to(tl.int64)
+        q = tl.make_tensor_descriptor(
+            queries + start * query_stride + head * head_dim, [length, head_dim], [query_stride, 1], [block_m, block_d]
+        ).load([tile_start, 0])
+        key_rows = tl.make_tensor_descriptor(
+            keys + start * key_stride + kv_head * head_dim, [length, head_dim], [key_stride, 1], [block_n, block_d]
+        )
+        value_rows = tl.make_tensor_descriptor(
+            values + start * value_stride + kv_head * head_dim,
+            [length, head_dim],
+            [value_stride, 1],
+            [block_n, block_d],
+        )
+        acc, total, peak = specialized_over_new(
+            acc, total, peak, q, rows, first, last, key_rows, value_rows, scale_log2, window, soft_cap, block_n
         )  # fmt: skip
-        first = whole
-    acc, total, peak = over_new(
-        acc, total, peak, q, rows, first, diagonal, length, sequence_start, keys, values, key_stride, value_stride,
-        kv_head, scale_log2, head_dim, window, soft_cap, False, block_n, descriptors, specialized,
-    )  # fmt: skip
-    acc, total, peak = over_new(
-        acc, total, peak, q, rows, diagonal, tl.minimum(tile_start + block_m, length), length, sequence_start, keys,
-        values, key_stride, value_stride, kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors,
-        False,
-    )  # fmt: skip
+    else:
+        q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
+        if key_cache is not None:
+            prefix = tl.load(prefix_lengths + sequence)
+            table = block_tables + sequence.to(tl.int64) * table_stride
+            seen = 0
+            if window > 0:
+                seen = tl.maximum(prefix + tile_start - window + 1, 0) // block_n * block_n
+            tail = tl.maximum(prefix // block_n * block_n, seen)
+            acc, total, peak = over_prefix(
+                acc, total, peak, q, prefix + rows, seen, tail, prefix, table, key_cache, value_cache, key_scales,
+                value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, window > 0,
+                block_n,
+            )  # fmt: skip
+            acc, total, peak = over_prefix(
+                acc, total, peak, q, prefix + rows, tail, prefix, prefix, table, key_cache, value_cache, key_scales,
+                value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, True, block_n,
+            )  # fmt: skip
+        # Blocks before the diagonal need no mask, save those that the window's far edge crosses.
+        diagonal = tile_start // block_n * block_n
+        if window > 0:
+            whole = tl.maximum(tile_start + block_m - window + block_n - 1, 0) // block_n * block_n
+            whole = tl.minimum(tl.maximum(whole, first), diagonal)
+            acc, total, peak = over_new(
+                acc, total, peak, q, rows, first, whole, length, sequence_start, keys, values, key_stride, value_stride,
+                kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors,
+            )  # fmt: skip
+            first = whole
+        acc, total, peak = over_new(
+            acc, total, peak, q, rows, first, diagonal, length, sequence_start, keys, values, key_stride, value_stride,
+            kv_head, scale_log2, head_dim, window, soft_cap, False, block_n, descriptors,
+        )  # fmt: skip
+        acc, total, peak = over_new(
+            acc, total, peak, q, rows, diagonal, last, length, sequence_start, keys, values, key_stride, value_stride,
+            kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors,
+        )  # fmt: skip
     result = (acc / total[:, None]).to(out.dtype.element_ty)
     tl.store(out + (at * heads + head) * head_dim + columns[None, :], result, mask=stored)
