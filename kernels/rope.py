@@ -66,16 +66,16 @@ def rotate_and_write_reference(
 @triton.jit
 def _load_rotated(
     heads,
-    offsets,
+    starts,
     columns,
     inside,
     angles,
     rotary_dims: tl.constexpr,
     interleaved: tl.constexpr,
 ):
-    """Heads at ``offsets`` [heads, head_dim] in float32, turned; ``angles`` points to the cosines of the position."""
+    """Heads that begin at ``starts``, in float32 and turned; ``angles`` points to the cosines of the position."""
     half: tl.constexpr = rotary_dims // 2
-    x = tl.load(heads + offsets, mask=inside, other=0.0).to(tl.float32)
+    x = tl.load(heads + starts[:, None] + columns[None, :], mask=inside, other=0.0).to(tl.float32)
     turning = columns < rotary_dims
     if interleaved:
         pairs: tl.constexpr = (x.shape[0], x.shape[1] // 2, 2)
@@ -85,10 +85,11 @@ def _load_rotated(
         is_first = columns % 2 == 0
     else:
         is_first = columns < half
-        other = tl.where(is_first, columns + half, columns - half)
-        partner = tl.load(heads + offsets + (other - columns)[None, :], mask=inside & turning[None, :], other=0.0)
+        run: tl.constexpr = 8 if half % 8 == 0 else 1  # the compiler does not see how far the halves are contiguous
+        other = tl.max_contiguous(tl.multiple_of(tl.where(is_first, columns + half, columns - half), run), run)
+        partner = tl.load(heads + starts[:, None] + other[None, :], mask=inside & turning[None, :], other=0.0)
         partner = partner.to(tl.float32)
-        angle = tl.where(is_first, columns, columns - half)
+        angle = tl.max_contiguous(tl.multiple_of(tl.where(is_first, columns, columns - half), run), run)
     cos = tl.load(angles + angle, mask=turning, other=1.0)
     sin = tl.load(angles + half + angle, mask=turning, other=0.0)
     return x * cos[None, :] + partner * tl.where(is_first, -sin, sin)[None, :]
@@ -143,7 +144,7 @@ def _rotate_and_write(
         inside = (head < heads)[:, None] & (columns < head_dim)[None, :]
         offsets = head[:, None] * head_dim + columns[None, :]
         turned = _load_rotated(
-            queries + token * query_stride, offsets, columns, inside, angles, rotary_dims, interleaved
+            queries + token * query_stride, head * head_dim, columns, inside, angles, rotary_dims, interleaved
         )
         out = queries_out + token * heads * head_dim
         tl.store(out + offsets, turned.to(queries_out.dtype.element_ty), mask=inside)
@@ -151,7 +152,9 @@ def _rotate_and_write(
         head = (tile - query_tiles) * tile_heads + tl.arange(0, tile_heads)
         inside = (head < kv_heads)[:, None] & (columns < head_dim)[None, :]
         offsets = head[:, None] * head_dim + columns[None, :]
-        turned = _load_rotated(keys + token * key_stride, offsets, columns, inside, angles, rotary_dims, interleaved)
+        turned = _load_rotated(
+            keys + token * key_stride, head * head_dim, columns, inside, angles, rotary_dims, interleaved
+        )
         out = keys_out + token * kv_heads * head_dim
         tl.store(out + offsets, turned.to(keys_out.dtype.element_ty), mask=inside)
         slot = tl.load(slots + token)
