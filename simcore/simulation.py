@@ -31,6 +31,7 @@ from simcore.models import ModelSpec, load_model
 from simcore.replica import Replica
 from simcore.result import Result
 from simcore.scenario import Scenario, parse_scenario
+from simcore.scenario.named_senders import check_named_senders
 from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
 from simcore.scheduling.scheduler import Scheduler
@@ -68,6 +69,7 @@ class Simulation:
         accelerator = load_accelerator(scenario.cluster.accelerator)
         _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
+        check_named_senders(scenario, workload)
         plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
         check_warm_up(scenario, plan, has_contents(workload))
         Offloading.build(scenario, plan, Clock())  # so that what is wrong with it is told now

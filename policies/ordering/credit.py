@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import MOST_AMOUNT, check_amounts, check_seconds, check_value
 from policies.ordering import GroupOrdering
@@ -21,6 +22,7 @@ class Credit(GroupOrdering):
     Source: own.
     """
 
+    keyed_by: ClassVar[Mapping[str, str]] = {"credits": "tenant"}
     tokens_per_window: float = 100_000.0
     window_s: float = 60.0
     credits: Mapping[str, float] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.ordering import GroupOrdering
 from policies.ordering.lifted_service import LiftedService
@@ -21,6 +22,7 @@ class DominantResourceFairness(GroupOrdering):
     Source: Ghodsi et al., NSDI 2011; the choice of resources is our own.
     """
 
+    keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     weights: Mapping[str, float] = field(default_factory=dict)
     _computed: LiftedService = field(init=False, repr=False)
     _next: GroupView | None = field(default=None, init=False, repr=False)

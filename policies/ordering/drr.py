@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import check_counts
 from policies.ordering import GroupOrdering
@@ -20,6 +21,7 @@ class DeficitRoundRobin(GroupOrdering):
     Source: Shreedhar and Varghese, SIGCOMM 1995.
     """
 
+    keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     quantum_tokens: int = 4096
     weights: Mapping[str, float] = field(default_factory=dict)
     _granted: dict[str, float] = field(default_factory=dict, init=False, repr=False)

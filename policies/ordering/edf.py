@@ -19,6 +19,7 @@ class EarliestDeadlineFirst(Ordering):
     Source: Liu and Layland, JACM 1973.
     """
 
+    keyed_by: ClassVar[Mapping[str, str]] = {"ttft_s_by_priority": "level"}
     from_objectives: ClassVar[Mapping[str, str]] = {"ttft_s": "ttft_s"}
     ttft_s: float = 1.0
     ttft_s_by_priority: Mapping[int, float] = field(default_factory=dict)

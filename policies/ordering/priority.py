@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import check_levels, check_seconds
 from policies.ordering import GroupOrdering
@@ -21,6 +22,7 @@ class Priority(GroupOrdering):
     Source: levels as in vLLM's policy priority; ageing and shares are our own.
     """
 
+    keyed_by: ClassVar[Mapping[str, str]] = {"minimum_share": "level"}
     ageing_s: float | None = None
     minimum_share: Mapping[int, float] = field(default_factory=dict)
     window_s: float = 60.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import MOST_WEIGHT, check_range
 from policies.ordering import GroupOrdering
@@ -21,6 +22,7 @@ class VirtualTokenCounter(GroupOrdering):
     Source: Sheng et al., OSDI 2024.
     """
 
+    keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     prompt_weight: float = 1.0
     output_weight: float = 2.0
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.ordering import Ordering
 from policies.ordering.weights import check_weights
@@ -20,6 +21,7 @@ class WeightedFairQueueing(Ordering):
     Source: Demers, Keshav and Shenker, SIGCOMM 1989; self-clocked Golestani, INFOCOM 1994.
     """
 
+    keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     weights: Mapping[str, float] = field(default_factory=dict)
     predictor: LengthPredictor = field(default_factory=MovingAverage)
     _virtual_time: float = field(default=0.0, init=False, repr=False)

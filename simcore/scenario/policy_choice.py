@@ -38,7 +38,7 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
     for key in values:
         if key not in parameters.model_fields:
             raise _unknown_parameter(f"{field}.{key}", str(key), name, tuple(parameters.model_fields))
-    nested = _nested_kinds(chosen)
+    nested = nested_kinds(chosen)
     try:
         plain = {key: _as_yaml_has_it(value, parameters, key) for key, value in values.items() if key not in nested}
         given = parameters.model_validate(plain)
@@ -81,7 +81,7 @@ def complete_policy(kind: str, section: Mapping[str, Any], field: str) -> dict[s
 
 def _described(policy: Any) -> dict[str, Any]:
     """The parameters of a policy; a policy among them is a section of its own."""
-    nested = _nested_kinds(type(policy))
+    nested = nested_kinds(type(policy))
     described: dict[str, Any] = {}
     for item in fields(policy):
         if item.init:
@@ -101,14 +101,14 @@ def _nested_policy(kind: str, section: Any, field: str) -> Any:
     return build_policy(kind, section, field)
 
 
-def _nested_kinds(policy: type[Any]) -> dict[str, str]:
+def nested_kinds(policy: type[Any]) -> dict[str, str]:
     """The parameters of a policy that are policies themselves, each with its kind."""
     return {name: _KINDS[hint] for name, hint in get_type_hints(policy).items() if hint in _KINDS}
 
 
 def _parameters(policy: type[Any]) -> type[BaseModel]:
     """A pydantic model of the fields that a policy's constructor takes."""
-    hints, nested = get_type_hints(policy), _nested_kinds(policy)
+    hints, nested = get_type_hints(policy), nested_kinds(policy)
     taken: dict[str, Any] = {
         item.name: (Any if item.name in nested else hints[item.name], _default(item))
         for item in fields(policy)

@@ -47,7 +47,11 @@ def test_none_takes_a_negative_number(kind, name, key):
     ("kind", "section", "said"),
     [
         ("ordering", {"name": "edf", "ttft_s_by_priority": {-1: 2.0}}, "names the level -1, expected levels from 0"),
-        ("ordering", {"name": "edf", "ttft_s_by_priority": {1: 1e12}}, r"ttft_s_by_priority\.1 is 1e\+12, expected"),
+        (
+            "ordering",
+            {"name": "edf", "ttft_s_by_priority": {1: 1e12}},
+            r"ttft_s_by_priority\.1 is 1000000000000\.0, expected",
+        ),
         ("ordering", {"name": "priority", "minimum_share": {-2: 0.5}}, "names the level -2, expected levels from 0"),
         ("ordering", {"name": "priority", "minimum_share": {10**400: 0.5}}, "the level a number beyond all bounds"),
         ("ordering", {"name": "credit", "credits": {"a": 1e300}}, r"credits\.a is 1e\+300, expected"),
