@@ -40,7 +40,10 @@ def compare(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Runs of each variant; 5, or 1 where requests do not depend on the seed."),
+        typer.Option(
+            metavar="N",
+            help="Runs of each variant; 6 for two variants, more for several.",
+        ),
     ] = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="VARIANT", help="What the others are held against; the first.")

@@ -9,9 +9,7 @@ import numpy as np
 from simcore.metrics.definitions import Float64Array
 from simcore.result import Columns
 
-SCHEMA_VERSION = 1
-SIGNIFICANT = 0.05
-"""A difference is called better or worse if its adjusted p-value is below this."""
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +18,8 @@ class Row:
 
     ``value`` is the mean over the seeds, ``difference`` the mean over ``pairs`` seeds of variant - baseline with the
     interval from ``low`` to ``high``, ``relative_difference`` its share of the baseline's mean over the same seeds.
-    ``p_value`` is of that difference alone, ``p_holm`` adjusted for the number of variants, ``p_sign_flip`` the exact
-    one that assumes no distribution. ``verdict`` is baseline, better, worse, same (in every pair), unclear or untested.
+    ``p_value`` is of that difference alone, ``p_holm`` adjusted for the number of variants. ``verdict`` is baseline,
+    better, worse, same (in every pair), unclear or untested.
     """
 
     metric: str
@@ -36,7 +34,6 @@ class Row:
     pairs: int = 0
     p_value: float | None = None
     p_holm: float | None = None
-    p_sign_flip: float | None = None
     verdict: str = "untested"
 
 

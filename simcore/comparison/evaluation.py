@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from simcore.comparison.compared_metrics import ComparedMetric
-from simcore.comparison.comparison import SIGNIFICANT, Comparison, Row
+from simcore.comparison.comparison import Comparison, Row
 from simcore.comparison.evidence import CURVES, Evidence, gather
 from simcore.comparison.method import describe_method
 from simcore.comparison.plan import Plan
 from simcore.comparison.remarks import remarks_on
 from simcore.comparison.resampling import BLOCKS
 from simcore.comparison.run_store import RunStore
-from simcore.comparison.significance import Estimate, holm, mean_difference, sign_flip_p_value, student
+from simcore.comparison.significance import SIGNIFICANT, Estimate, holm, mean_difference, student
 
 _ROUNDING = 1e-12
 
@@ -113,7 +113,6 @@ def _row(metric: ComparedMetric, variant: str, plan: Plan, evidence: Mapping[str
         relative_difference=estimate.difference / level if level else None,
         pairs=len(pairs),
         p_value=estimate.p_value if tested else None,
-        p_sign_flip=sign_flip_p_value(differences) if tested and len(plan.seeds) > 1 else None,
     )
 
 

@@ -1,7 +1,7 @@
 """The statistics of a comparison in words, for whoever reads its table."""
 
 from simcore.comparison.resampling import BLOCKS, DRAWS
-from simcore.comparison.significance import MOST_FLIPPED_PAIRS
+from simcore.comparison.significance import DRAWS_OF_PAIRS, MOST_FLIPS, least_p_value
 from simcore.metrics.confidence import LEVEL
 
 
@@ -21,15 +21,12 @@ def describe_method(seeds: int, compared: int) -> str:
             f"({DRAWS} draws of {BLOCKS} blocks of consecutive requests, the same ones in both runs; Student's t with "
             f"{BLOCKS - 1} degrees of freedom). Rates have none, as a draw of requests has no duration. {adjusted}"
         )
-    flips = (
-        f"p_sign_flip is the exact sign-flip test, which assumes no distribution; with {seeds} seeds it cannot fall "
-        f"below {2 / 2**seeds:.2g}."
-        if seeds <= MOST_FLIPPED_PAIRS
-        else f"p_sign_flip is left out above {MOST_FLIPPED_PAIRS} seeds."
-    )
+    flips = "all ways" if 2**seeds <= MOST_FLIPS else f"{MOST_FLIPS} drawn ways"
     return (
         f"Every variant ran with the same {seeds} seeds, fixed beforehand, so on the same requests (common random "
         "numbers). Differences are taken seed by seed; their mean has a "
-        f"{LEVEL:.0%} Student's t interval and a two-sided paired t-test, both with {seeds - 1} "
-        f"degree{'s' if seeds > 2 else ''} of freedom. {flips} {adjusted}"
+        f"{LEVEL:.0%} interval from a paired bootstrap ({DRAWS_OF_PAIRS} draws; widened for few seeds, within the "
+        f"range of the differences) and a two-sided p-value from a paired permutation test ({flips} to flip their "
+        f"signs), which with {seeds} seeds cannot fall below {least_p_value(seeds):.2g}. Neither assumes a "
+        f"distribution. {adjusted}"
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from simcore.comparison.compared_metrics import ComparedMetric, chosen_metrics
 from simcore.comparison.fingerprint import Fingerprints
+from simcore.comparison.significance import fewest_pairs
 from simcore.errors import InputError, Phrase, UnknownNameError
 from simcore.scenario import override
 from simcore.scenario.plain_data import plain_data
@@ -20,7 +21,6 @@ from simcore.workload import ClosedLoop, Sessions, Workload
 from simcore.workload.batch import RequestBatch
 from simcore.workload.sessions import FollowUps
 
-DEFAULT_SEEDS = 5
 _LONGEST_NAME = 80
 """Characters of the name of a run's folder."""
 
@@ -74,9 +74,10 @@ def plan_comparison(
     """Check a comparison, every run of it included, without running anything.
 
     ``vary`` gives the values of each key (a dotted path as in ``override``); the variants are all their combinations.
-    There are ``seeds`` runs of each, by default 5, or 1 where the seed decides nothing, and their seeds count up from
-    the scenario's. ``baseline`` is the label of the variant that the others are held against, or the value where only
-    one key is varied; by default it is the first. Raises ``ServetwinError`` for whatever is wrong with any of this.
+    There are ``seeds`` runs of each, by default as few as can tell a difference from chance, or 1 where the seed
+    decides nothing, and their seeds count up from the scenario's. ``baseline`` is the label of the variant that the
+    others are held against, or the value where only one key is varied; by default it is the first. Raises
+    ``ServetwinError`` for whatever is wrong with any of this.
     """
     vary = plain_data(vary, "--vary")
     chosen = chosen_metrics(None if metrics is None else tuple(metrics))
@@ -171,7 +172,7 @@ def _number_of_seeds(
     if asked == 1:
         return 1, ()
     if any(_seed_matters(*pair, base_dir) for pair in zip(documents, simulations, strict=True)):
-        return DEFAULT_SEEDS if asked is None else asked, ()
+        return fewest_pairs(len(documents) - 1) if asked is None else asked, ()
     if asked is None:
         return 1, ("The requests are the same whatever the seed, so every variant ran once.",)
     raise InputError("--seeds", asked, "1, since the requests are the same whatever the seed")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from simcore.comparison.evidence import Evidence
 from simcore.comparison.pairing import Pairing
 from simcore.comparison.plan import Plan
+from simcore.comparison.significance import fewest_pairs, least_p_value
 
 _MOST_LISTED = 8
 
@@ -27,6 +28,14 @@ def remarks_on(
         warnings.append(
             "One seed: how differences vary from one stream of requests to another is unknown. Intervals and p-values "
             "are of this one stream alone; near saturation, where queues remember for long, they are far too sure."
+        )
+    comparisons = len(plan.variants) - 1
+    needed = fewest_pairs(comparisons)
+    if 1 < seeds < needed:
+        times = f", which is adjusted for {comparisons} comparisons" if comparisons > 1 else ""
+        warnings.append(
+            f"Too few seeds to call anything better or worse: with {seeds} no p-value can fall below "
+            f"{least_p_value(seeds):.2g}{times}; to be below 0.05 takes at least {needed} seeds. The intervals stand."
         )
     earlier = [str(look) for look in looks if look < seeds]
     if earlier:

@@ -74,7 +74,7 @@ def test_long_labels_become_numbers_with_a_key(compare, tmp_path):
     ("arguments", "said"),
     [
         (("--vary", "scheduler.ordering.name=fcfs,fcfz"), "scheduler.ordering.name is 'fcfz', expected one of"),
-        (("--vary", f"{LIMIT}=8,0"), f"{LIMIT} is 0, expected a whole number of at least 1."),
+        (("--vary", f"{LIMIT}=8,0"), f"{LIMIT} is 0, expected a whole number from 1 to 2147483647."),
         ((), "--vary is missing, expected at least two variants, such as KEY=VALUE,VALUE."),
         (
             ("--vary", LIMIT),

@@ -108,7 +108,7 @@ def test_so_does_a_synthetic_workload_in_which_nothing_is_random(document):
     assert plan(document, {LIMIT: [8, 4]}).seeds == (0,)
     document["workload"]["output_tokens"] = {"name": "uniform", "low": 1, "high": 90}
     found = plan(document, {LIMIT: [8, 4]})
-    assert (found.seeds, found.notices) == ((0, 1, 2, 3, 4), ())
+    assert (found.seeds, found.notices) == ((0, 1, 2, 3, 4, 5), ())
 
 
 def test_times_between_the_requests_of_a_session_depend_on_the_seed_too(document):
@@ -118,7 +118,7 @@ def test_times_between_the_requests_of_a_session_depend_on_the_seed_too(document
     document["workload"] = workload | {"prompt_tokens": fixed, "output_tokens": fixed}
     assert plan(document, {LIMIT: [8, 4]}).seeds == (0,)
     session["think_time_s"] = {"name": "exponential", "mean_s": 1}
-    assert plan(document, {LIMIT: [8, 4]}).seeds == (0, 1, 2, 3, 4)
+    assert plan(document, {LIMIT: [8, 4]}).seeds == (0, 1, 2, 3, 4, 5)
 
 
 def test_the_fingerprint_is_of_the_scenario_and_the_files_that_it_names(document, tmp_path):
