@@ -24,8 +24,10 @@ def quantised(rows: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, tor
     largest = LARGEST_CODE[dtype]
     rows = rows.float()
     peaks = rows.abs().amax(dim=-1).clamp(min=SMALLEST_PEAK)
-    codes = (rows * (largest / peaks)[..., None]).clamp(-largest, largest)
-    return (codes.round() if dtype == torch.int8 else codes).to(dtype), peaks / largest
+    # Between two tensors torch divides exactly; with a number on either side it may multiply by a rounded inverse.
+    every = torch.full_like(peaks, largest)
+    codes = (rows * (every / peaks)[..., None]).clamp(-largest, largest)
+    return (codes.round() if dtype == torch.int8 else codes).to(dtype), peaks / every
 
 
 def quantise_per_token_reference(x: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
