@@ -36,7 +36,6 @@ from simcore.memory.address_space import AddressSpace, Buddy, FirstFit  # noqa: 
 from simcore.memory.fragmentation import MemoryUse  # noqa: E402
 from simcore.memory.kv_bytes import KvFormat  # noqa: E402
 from simcore.memory.kv_groups import kv_cache_layout  # noqa: E402
-from simcore.memory.plan import MemoryPlan  # noqa: E402
 from simcore.memory.report import memory_report, request_lengths  # noqa: E402
 from simcore.models import load_model  # noqa: E402
 
@@ -103,12 +102,18 @@ def document(data: Path) -> Iterator[str]:
         rarest kind has. A request of n tokens holds, in a group with window w and blocks of b tokens, its blocks less
         the max(0, n - w) / b whole ones (rounded down) that its next token no longer sees.
 
-        The simulator does the same, by counts, in runs in which it makes no difference which blocks a request has:
-        those whose workload does not say what requests have in common, under the plain prefix cache or none. In these,
-        a preempted request of a model with windows finds nothing of what it had. In all others one block holds its
-        tokens for all layers and none is released (so `num_gpu_blocks` of such a model is not the number in an engine's
-        log), and the summary says by how much that is off at the mean length of the workload. Requests that fit an H100
-        SXM (two for gpt-oss-120b), by their length:
+        A block that has left its window is free but still cached. A prompt is found in the cache as far as every group
+        can serve it: a group of full layers must have all blocks of that prefix, a sliding one just those that the next
+        token sees, so a long prefix is found of which the window's part is there and its beginning is not.
+
+        The simulator does the same, block by block. Where it makes no difference which blocks a request has (the
+        workload does not say what requests have in common, and the prefix cache, if any, is the plain one) it only
+        counts them; then a preempted request of a model with windows finds nothing of what it had. Windows release
+        nothing with a radix index, whose tree keeps all blocks of a prefix (SGLang has another tree for windows, which
+        is not modelled), with tiers below GPU memory, and where blocks of a model's kinds of layers hold different
+        numbers of tokens. One block then holds its tokens for all layers (so `num_gpu_blocks` is not the number in an
+        engine's log), and the summary says why, and how far capacity is off at the mean length of the workload.
+        Requests that fit an H100 SXM (two for gpt-oss-120b), by their length:
 
         | model | groups | 1,000 tokens, all kept | windows released | 8,000 tokens, all kept | windows released |
         |---|---|---:|---:|---:|---:|
@@ -157,6 +162,7 @@ def hybrid_rows() -> Iterator[str]:
             {
                 "model": model,
                 "cluster": {"accelerator": "h100-sxm", "tensor_parallel": ranks},
+                "memory": {"prefix_caching": True, "prefix_cache": {"index": "radix"}},
                 "workload": {
                     "requests": 1,
                     "arrivals": {"name": "constant", "rate_per_s": 1},
@@ -165,7 +171,7 @@ def hybrid_rows() -> Iterator[str]:
                 },
             }
         )
-        plan = MemoryPlan.of(simulation.scenario, simulation.spec, simulation.accelerator, shares_content=True)
+        plan = simulation.memory
         groups: dict[str, int] = {}
         for group in kv_cache_layout(load_model(model), KvFormat(), BLOCK, ranks).groups:
             name = f"{len(group.layers)} {group.kind}" + (f" ({group.window_tokens})" if group.window_tokens else "")

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.horizon import FOREVER
 from policies.views import ReplicaView, RequestView
@@ -31,7 +32,12 @@ class StepLimits:
 
 
 class Batching(ABC):
-    """Sets the limits of the next step; the scheduler fills them, requests already running first."""
+    """Sets the limits of the next step; the scheduler fills them, requests already running first.
+
+    A policy whose limits may ask for ``whole_prompts`` says so of its class too, as they bear on the KV memory needed.
+    """
+
+    whole_prompts: ClassVar[bool] = False
 
     @abstractmethod
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:

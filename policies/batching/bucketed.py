@@ -1,7 +1,7 @@
 """Batches of like requests."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from policies.batching import Batching, StepLimits
 from policies.bounds import MOST, check_counts, check_value
@@ -22,6 +22,8 @@ class Bucketed(Batching):
 
     Source: own.
     """
+
+    whole_prompts: ClassVar[bool] = True
 
     by: Literal["length", "state"] = "length"
     edges_tokens: tuple[int, ...] = (512, 2048, 8192)

@@ -1,6 +1,7 @@
 """Phases of decoding and of prefill in turn."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.batching import Batching, StepLimits
 from policies.bounds import check_counts
@@ -16,6 +17,8 @@ class DecodePrefillAlternate(Batching):
 
     Source: own.
     """
+
+    whole_prompts: ClassVar[bool] = True
 
     decode_steps: int = 8
     max_batched_tokens: int = 8192

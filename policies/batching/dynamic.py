@@ -1,6 +1,7 @@
 """Dynamic batching."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.batching import Batching, StepLimits
 from policies.bounds import LONGEST_S, check_counts, check_range
@@ -13,6 +14,8 @@ class Dynamic(Batching):
 
     Source: Triton Inference Server, documentation of its dynamic batcher.
     """
+
+    whole_prompts: ClassVar[bool] = True
 
     max_running_requests: int = 32
     window_s: float = 0.05

@@ -1,6 +1,7 @@
 """Iteration-level batching, prompts first."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.batching import Batching, StepLimits
 from policies.bounds import check_counts
@@ -16,6 +17,8 @@ class PrefillFirst(Batching):
 
     Source: Orca (Yu et al., OSDI 2022); vLLM V0, prompts first.
     """
+
+    whole_prompts: ClassVar[bool] = True
 
     max_batched_tokens: int = 8192
     max_running_requests: int = 256

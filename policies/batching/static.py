@@ -1,6 +1,7 @@
 """Static batching."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.batching import Batching, StepLimits
 from policies.bounds import check_counts
@@ -15,6 +16,8 @@ class Static(Batching):
 
     Source: batching by request, the baseline of Orca (Yu et al., OSDI 2022).
     """
+
+    whole_prompts: ClassVar[bool] = True
 
     max_running_requests: int = 32
     max_batched_tokens: int = 65536

@@ -3,10 +3,19 @@
 from simcore.memory.block_counter import KVBlockCounter
 from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.group_counter import KVGroupCounter
+from simcore.memory.group_manager import KVGroupManager
 from simcore.memory.partitions import KVPartitions
 from simcore.memory.radix_manager import KVRadixManager
 
-KVMemory = KVBlockCounter | KVBlockManager | KVGroupCounter | KVRadixManager | KVPartitions
+KVMemory = KVBlockCounter | KVBlockManager | KVGroupCounter | KVGroupManager | KVRadixManager | KVPartitions
 """The KV memory of one replica."""
 
-__all__ = ["KVBlockCounter", "KVBlockManager", "KVGroupCounter", "KVMemory", "KVPartitions", "KVRadixManager"]
+__all__ = [
+    "KVBlockCounter",
+    "KVBlockManager",
+    "KVGroupCounter",
+    "KVGroupManager",
+    "KVMemory",
+    "KVPartitions",
+    "KVRadixManager",
+]

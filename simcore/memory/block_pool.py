@@ -142,8 +142,19 @@ class BlockPool:
                     self._free_since_s[block] = self._expiry.now_s()
         return freed
 
-    def publish(self, table: Sequence[int], first: int, keys: Iterable[int], priority: int = 0) -> None:
-        """Let the full blocks of a table, from ``first``, be found by their keys; the request has this level."""
+    def publish(
+        self,
+        table: Sequence[int],
+        first: int,
+        keys: Iterable[int],
+        priority: int = 0,
+        before: int = 0,
+        chained: bool = True,
+    ) -> None:
+        """Let the full blocks of a table, from ``first``, be found by their keys; the request has this level.
+
+        The table begins after ``before`` blocks of the prefix; if ``chained``, no block is of use without those before.
+        """
         published = self._published
         for place, key in enumerate(keys, start=first):
             block = table[place]
@@ -153,8 +164,8 @@ class BlockPool:
             if published.setdefault(key, block) != block:
                 self._later_copies.setdefault(key, OrderedDict())[block] = None
             if self._ranked is not None:
-                parent = self._keys[table[place - 1]] if place else NO_KEY
-                self._ranked.published(block, key, parent, place, priority)
+                parent = self._keys[table[place - 1]] if place and chained else NO_KEY
+                self._ranked.published(block, key, parent, before + place, priority)
 
     def withdraw(self, blocks: Iterable[int]) -> None:
         """Take back the keys of held blocks that were published and then not computed."""

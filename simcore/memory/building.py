@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from hashlib import blake2b
 
+from policies.batching import Batching
 from policies.eviction import Eviction
 from simcore.cost.recompute import RecomputeCost
 from simcore.memory import KVMemory
@@ -11,6 +12,7 @@ from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.block_pool import Expiry
 from simcore.memory.free_order import CachedBlock, RankedOrder
 from simcore.memory.group_counter import KVGroupCounter
+from simcore.memory.group_manager import KVGroupManager
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.memory.leaf_order import DescribeRun, LeafOrder
 from simcore.memory.partitions import KVPartitions, PartManager, divide_blocks
@@ -28,9 +30,12 @@ def build_memory(
 ) -> KVMemory:
     """Blocks one by one where it matters which of them are cached, else their counts."""
     section, total_blocks = scenario.memory, plan.request_blocks
-    if plan.layout.releases:
-        return KVGroupCounter(total_blocks, section.block_size_tokens, plan.layout, plan.demand.max_batched_tokens)
+    batching: Batching = build_policy("batching", scenario.scheduler.batching, "scheduler.batching")
+    max_chunk_tokens = spec.max_context_tokens if batching.whole_prompts else plan.demand.max_batched_tokens
+    groups = plan.layout, max_chunk_tokens
     if counts_suffice(scenario, shares_content):
+        if plan.layout.releases:
+            return KVGroupCounter(total_blocks, section.block_size_tokens, *groups)
         return KVBlockCounter(total_blocks, section.block_size_tokens, section.prefix_caching)
     cache = section.prefix_cache
     eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
@@ -49,6 +54,10 @@ def build_memory(
             leaves = None if eviction.by_release else LeafOrder(ranking(), describe_runs(*facts))
             return KVRadixManager(blocks, section.block_size_tokens, namespace, leaves, expiry)
         order = None if eviction.by_release else RankedOrder(ranking(), describe_blocks(*facts))
+        if plan.layout.releases:
+            return KVGroupManager(
+                blocks, section.block_size_tokens, *groups, section.prefix_caching, namespace, order, expiry
+            )
         return KVBlockManager(
             blocks, section.block_size_tokens, section.prefix_caching, namespace, order, expiry, bool(section.tiers)
         )

@@ -1,55 +1,23 @@
 """Paged KV memory of a model with sliding windows, by counts: what no token sees any more is given back."""
 
+from collections import Counter
 from collections.abc import Iterable
 
+from simcore.memory.group_paging import GroupPaging
 from simcore.memory.kv_groups import KvCacheLayout
-from simcore.memory.paging import Paging
 from simcore.request import Request
+from simcore.scheduling.decode_pool import DecodePool
 
 
-class KVGroupCounter(Paging):
-    """Counts blocks where groups of layers have block tables of their own, over one pool of blocks.
+class KVGroupCounter(GroupPaging):
+    """Does what ``KVGroupManager`` does, without looking at single blocks; nothing is found in a prefix cache."""
 
-    A block of a sliding group is given back at the end of the step in which its last token leaves the window. Nothing
-    is found in a prefix cache.
-    """
+    __slots__ = ("_tables_by_window", "_windows")
 
-    __slots__ = ("_layout", "_max_batched_tokens", "_windows", "blocks_each")
-
-    releases = True
-
-    def __init__(
-        self, total_blocks: int, block_size_tokens: int, layout: KvCacheLayout, max_batched_tokens: int
-    ) -> None:
-        super().__init__(total_blocks, block_size_tokens)
-        self._layout = layout
-        self._max_batched_tokens = max_batched_tokens
-        self.blocks_each = len(layout.groups)
+    def __init__(self, total_blocks: int, block_size_tokens: int, layout: KvCacheLayout, max_chunk_tokens: int) -> None:
+        super().__init__(total_blocks, block_size_tokens, layout, max_chunk_tokens)
         self._windows = [group for group in layout.groups if group.window_tokens is not None]
-
-    def blocks_passed(self, tokens_before: int, tokens: int) -> int:
-        """Blocks that leave all windows of a request as its computed tokens grow."""
-        return sum(group.released_blocks(tokens) - group.released_blocks(tokens_before) for group in self._windows)
-
-    def tables_by_window(self) -> dict[int, int]:
-        """How many groups slide by each window."""
-        tables: dict[int, int] = {}
-        for group in self._windows:
-            if group.window_tokens is not None:
-                tables[group.window_tokens] = tables.get(group.window_tokens, 0) + 1
-        return tables
-
-    def most_blocks(self, tokens: int) -> int:
-        """The most blocks that a request holds at any time until so many tokens of it are computed."""
-        return self._layout.most_blocks_held(tokens, self._max_batched_tokens)
-
-    def blocks_for(self, tokens: int) -> int:
-        """Blocks of a request between two steps."""
-        return self._layout.blocks_held(tokens, tokens)
-
-    def blocks_to_grow(self, held_tokens: int, new_tokens: int) -> int:
-        """Further blocks that a request with ``held_tokens`` in memory needs for ``new_tokens`` more."""
-        return self.blocks_each * super().blocks_to_grow(held_tokens, new_tokens)
+        self._tables_by_window = Counter(group.window_tokens or 0 for group in self._windows)
 
     def cached_prefix(self, request: Request) -> tuple[int, int]:
         """Nothing is cached."""
@@ -75,9 +43,15 @@ class KVGroupCounter(Paging):
         """Give a request that decodes so many blocks."""
         self._use(blocks)
 
-    def pass_windows(self, blocks: int) -> None:
-        """Take back blocks that have left the windows of requests that run on."""
-        self._give_back(blocks)
+    def slide(self, request: Request, tokens_before: int) -> None:
+        """Take back what has left the windows of a request that had computed ``tokens_before`` a step ago."""
+        tokens = request.computed_tokens
+        passed = sum(group.released_blocks(tokens) - group.released_blocks(tokens_before) for group in self._windows)
+        self._give_back(passed)
+
+    def slide_decoding(self, pool: DecodePool) -> None:
+        """Take back what has left windows with the last step of all that decode."""
+        self._give_back(pool.blocks_passed(self._tables_by_window))
 
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""

@@ -69,8 +69,8 @@ class KvCacheLayout:
         """Blocks of a request in all groups together (see ``KvCacheGroup.blocks_held``)."""
         return sum(group.blocks_held(tokens, computed_tokens) for group in self.groups)
 
-    def most_blocks_held(self, tokens: int, max_batched_tokens: int) -> int:
-        """Most blocks that a request of ``tokens`` ever holds, prefilled in chunks of up to ``max_batched_tokens``.
+    def most_blocks_held(self, tokens: int, max_chunk_tokens: int) -> int:
+        """Most blocks that a request of ``tokens`` ever holds, prefilled in chunks of up to ``max_chunk_tokens``.
 
         Of a sliding group that is a window, a chunk, and one block more, as both may begin amid a block.
         """
@@ -78,7 +78,7 @@ class KvCacheLayout:
         for group in self.groups:
             needed = -(-tokens // group.block_size_tokens)
             if group.window_tokens is not None:
-                in_sight = min(group.window_tokens - 1 + max_batched_tokens, tokens)
+                in_sight = min(group.window_tokens - 1 + max_chunk_tokens, tokens)
                 needed = min(needed, -(-in_sight // group.block_size_tokens) + 1)
             most += needed
         return most

@@ -1,6 +1,7 @@
 """Counts of KV blocks: what every way of keeping them has in common."""
 
 from simcore.request import Request
+from simcore.scheduling.decode_pool import DecodePool
 
 
 class Paging:
@@ -13,6 +14,8 @@ class Paging:
     """Whether some blocks are for some requests only."""
     releases = False
     """Whether requests give back blocks while they run."""
+    timed = False
+    """Whether decode steps change what depends on when they end, so that they must be planned one by one."""
     blocks_each = 1
     """Blocks that a request needs when it outgrows those it has."""
 
@@ -37,19 +40,20 @@ class Paging:
         """The most blocks that a request holds at any time until so many tokens of it are computed."""
         return -(-tokens // self.block_size_tokens)
 
-    def tables_by_window(self) -> dict[int, int]:
-        """How many block tables of a request slide by each window: none."""
-        return {}
-
-    def blocks_passed(self, tokens_before: int, tokens: int) -> int:
-        """Blocks that leave all windows of a request as its computed tokens grow: none."""
-        return 0
-
     def forget(self, request: Request) -> None:
         """A waiting request will not come back: nothing of it need be kept."""
 
-    def pass_windows(self, blocks: int) -> None:
-        """Take back blocks that have left the windows of requests that run on: there are none."""
+    def decodes(self, request: Request) -> None:
+        """A request has joined the decode pool, or was moved in it: told only where memory ``releases``."""
+
+    def pauses(self, request: Request) -> None:
+        """A request leaves its place in the decode pool: told only where memory ``releases``."""
+
+    def slide(self, request: Request, tokens_before: int) -> None:
+        """Take back what has left the windows of a request that had computed ``tokens_before`` a step ago: nothing."""
+
+    def slide_decoding(self, pool: DecodePool) -> None:
+        """Take back what has left windows with the last step of all that decode: nothing."""
 
     def blocks_to_grow(self, held_tokens: int, new_tokens: int) -> int:
         """Further blocks that a request with ``held_tokens`` in memory needs for ``new_tokens`` more."""

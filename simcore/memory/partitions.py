@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from math import floor
 
 from simcore.memory.block_manager import KVBlockManager
+from simcore.memory.group_manager import KVGroupManager
 from simcore.memory.radix_manager import KVRadixManager
 from simcore.request import Request
+from simcore.scheduling.decode_pool import DecodePool
 
-PartManager = KVBlockManager | KVRadixManager
+PartManager = KVBlockManager | KVGroupManager | KVRadixManager
 
 
 class KVPartitions:
@@ -19,8 +21,7 @@ class KVPartitions:
     """
 
     partitioned = True
-    releases = False
-    blocks_each = 1
+    timed = False
 
     def __init__(self, named: Mapping[str, PartManager], others: PartManager) -> None:
         self._named = dict(named)
@@ -32,9 +33,8 @@ class KVPartitions:
         self.blocks_for = others.blocks_for
         self.blocks_to_grow = others.blocks_to_grow
         self.most_blocks = others.most_blocks
-        self.tables_by_window = others.tables_by_window
-        self.blocks_passed = others.blocks_passed
-        self.pass_windows = others.pass_windows
+        self.releases = others.releases
+        self.blocks_each = others.blocks_each
 
     @property
     def free_blocks(self) -> int:
@@ -85,6 +85,23 @@ class KVPartitions:
         """Take note that a request has computed the chunk of its prompt that it was given blocks for."""
         self.part_of(request).computed(request)
 
+    def decodes(self, request: Request) -> None:
+        """A request has joined the decode pool, or was moved in it."""
+        self.part_of(request).decodes(request)
+
+    def pauses(self, request: Request) -> None:
+        """A request leaves its place in the decode pool."""
+        self.part_of(request).pauses(request)
+
+    def slide(self, request: Request, tokens_before: int) -> None:
+        """Take back what has left the windows of a request that had computed ``tokens_before`` a step ago."""
+        self.part_of(request).slide(request, tokens_before)
+
+    def slide_decoding(self, pool: DecodePool) -> None:
+        """Take back what has left windows with the last step of all that decode."""
+        for part in self._all:
+            part.slide_decoding(pool)
+
     def extend(self, request: Request, blocks: int) -> None:
         """Give a request that decodes so many blocks."""
         self.part_of(request).allocate(blocks)
@@ -102,7 +119,7 @@ class KVPartitions:
     def load(self, request: Request, pinned_tokens: int) -> None:
         """Have a prompt in its tenant's cache before anything runs, its first tokens for good."""
         part = self.part_of(request)
-        assert isinstance(part, KVBlockManager)
+        assert not isinstance(part, KVRadixManager)
         part.load(request, pinned_tokens)
 
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:

@@ -7,7 +7,7 @@ from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import MemoryBudget, MemoryDemand
 from simcore.memory.kv_bytes import KvFormat
-from simcore.memory.kv_groups import KvCacheLayout, kv_cache_layout
+from simcore.memory.kv_groups import KvCacheLayout
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
@@ -25,15 +25,15 @@ def kv_format(scenario: Scenario) -> KvFormat:
     return KvFormat.of(precision.kv_cache, precision.kv_scales, precision.kv_group_size)
 
 
-def releases_windows(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> bool:
-    """Whether blocks that have left the model's sliding windows are given back, as by vLLM's hybrid manager.
-
-    Blocks are then only counted, which does where nothing but counts is asked of them, and where blocks of all groups
-    hold equally many tokens.
-    """
-    layout = kv_cache_layout(spec, kv_format(scenario), scenario.memory.block_size_tokens)
-    alike = len({group.block_size_tokens for group in layout.groups}) == 1
-    return layout.releases and alike and counts_suffice(scenario, shares_content)
+def why_windows_stay(scenario: Scenario, layout: KvCacheLayout, shares_content: bool) -> str | None:
+    """Why blocks that have left sliding windows are kept, unlike by vLLM's hybrid manager; None if they are not."""
+    if len({group.block_size_tokens for group in layout.groups}) > 1:
+        return "blocks of its kinds of layers hold different numbers of tokens"
+    if counts_suffice(scenario, shares_content):
+        return None
+    if scenario.memory.prefix_cache.index == "radix":
+        return "a radix tree keeps all blocks of a prefix (SGLang's other tree, for windows, is not modelled)"
+    return "tiers below GPU memory take blocks of all layers" if scenario.memory.tiers else None
 
 
 def counts_suffice(scenario: Scenario, shares_content: bool) -> bool:
@@ -49,8 +49,8 @@ def counts_suffice(scenario: Scenario, shares_content: bool) -> bool:
     return not cache.tenant_shares and (plain or not scenario.memory.prefix_caching)
 
 
-def memory_demand(scenario: Scenario, spec: ModelSpec, releases: bool = False) -> MemoryDemand:
-    """What the scenario's model and settings ask of an accelerator's memory, with or without release of windows."""
+def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
+    """What the scenario's model and settings ask of an accelerator's memory."""
     memory, batching = scenario.memory, scenario.scheduler.batching
     return MemoryDemand(
         spec,
@@ -61,7 +61,7 @@ def memory_demand(scenario: Scenario, spec: ModelSpec, releases: bool = False) -
         batching.get("max_running_requests", 1),
         memory.gpu_memory_utilization,
         memory.kv_sharing_layers,
-        releases,
+        hybrid=True,
     )
 
 
@@ -71,6 +71,7 @@ class MemoryPlan:
 
     ``budgets`` has one entry per pipeline stage and ``decisive`` is the tightest; ``blocks`` are the KV blocks that the
     engine has, ``null_blocks`` of which hold no request's tokens; ``given`` tells that the scenario states them.
+    ``windows_stay`` says why nothing leaves sliding windows, where that is so.
     """
 
     demand: MemoryDemand
@@ -82,6 +83,7 @@ class MemoryPlan:
     blocks: int
     null_blocks: int
     given: bool
+    windows_stay: str | None = None
 
     @classmethod
     def of(
@@ -92,7 +94,10 @@ class MemoryPlan:
         Raises ``CapacityError`` for a model, or for given blocks, that the memory has no room for, ``InputError`` for
         given blocks that are all kept aside.
         """
-        demand = memory_demand(scenario, spec, releases_windows(scenario, spec, shares_content))
+        demand = memory_demand(scenario, spec)
+        stay = why_windows_stay(scenario, demand.layout(1), shares_content)
+        if stay is not None:
+            demand = replace(demand, hybrid=False)
         ranks, memory = scenario.cluster.tensor_parallel, scenario.memory
         blocks = memory.num_gpu_blocks
         if blocks is None:
@@ -113,6 +118,7 @@ class MemoryPlan:
             decisive.blocks if blocks is None else blocks,
             memory.null_blocks,
             blocks is not None,
+            stay,
         )
 
     @property
@@ -139,8 +145,8 @@ class MemoryPlan:
     def notices(self, tokens: Int64Array) -> tuple[str, ...]:
         """What a user must know of this capacity, for requests of ``tokens`` tokens.
 
-        Where blocks are kept one by one, sliding windows count in the price of a step but release none, unlike in the
-        engine, so a long request is taken to hold more blocks than it would.
+        Where sliding windows count in the price of a step but release no blocks, a long request is taken to hold more
+        of them than it would in the engine.
         """
         if self.demand.hybrid or not len(tokens) or not self.releasing_layout.releases:
             return ()
@@ -150,7 +156,8 @@ class MemoryPlan:
         by = f"by a factor of {max(factor, 1 / factor):.2f}" if abs(factor - 1) >= 0.005 else "but by less than 0.5%"
         notice = (
             f"KV capacity is {understated} {by} at the mean request of {typical:,} tokens: blocks that have left a "
-            f"window of {self.demand.spec.name} are not released, and layers are not grouped as in the engine."
+            f"window of {self.demand.spec.name} are not released, and layers are not grouped as in the engine, since "
+            f"{self.windows_stay}."
         )
         if self.given:
             notice += " memory.num_gpu_blocks counts blocks of all layers, an engine's log blocks of one group of them."

@@ -1,7 +1,7 @@
 """Prompts that are in the prefix cache before a run begins."""
 
 from simcore.errors import InputError
-from simcore.memory import KVBlockManager, KVMemory, KVPartitions
+from simcore.memory import KVBlockManager, KVGroupManager, KVMemory, KVPartitions
 from simcore.memory.plan import MemoryPlan
 from simcore.request import Request
 from simcore.scenario import Scenario
@@ -22,7 +22,6 @@ def check_warm_up(scenario: Scenario, plan: MemoryPlan, shares_content: bool) ->
         "nothing is known of what its requests contain": not shares_content,
         "memory.prefix_caching is off": not scenario.memory.prefix_caching,
         "memory.prefix_cache.index is not hash": cache.index != "hash",
-        "blocks that have left windows are given back": plan.layout.releases,
     }
     for reason, holds in reasons.items():
         if holds:
@@ -34,7 +33,7 @@ def warm_up(memory: KVMemory, scenario: Scenario, workload: Workload) -> None:
     cache = scenario.memory.prefix_cache
     if not cache.warm_up_requests:
         return
-    assert isinstance(memory, KVBlockManager | KVPartitions)
+    assert isinstance(memory, KVBlockManager | KVGroupManager | KVPartitions)
     requests = first_requests(workload, cache.warm_up_requests)
     assert requests.contents is not None
     tenants = None if requests.tenant is None else requests.tenant.tolist()

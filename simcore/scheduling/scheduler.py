@@ -61,7 +61,8 @@ class Scheduler(SchedulerView):
         self.running: dict[int, Request] = {}
         self.prefilling: dict[int, Request] = {}
         self.pool = DecodePool(memory.block_size_tokens, window_tokens, memory.blocks_each)
-        self._tables_by_window = memory.tables_by_window()
+        self._slides = memory.releases
+        self._one_by_one = memory.partitioned or memory.timed
         self.ordering = ordering
         self.predictors = (*ordering.predictors, *preemption.predictors)
         self.groups: GroupedQueue | None = None
@@ -117,7 +118,7 @@ class Scheduler(SchedulerView):
         settled = not (self.inherit_priority and plan.short_of_memory)
         if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
             full = len(self.running) >= limits.max_running_requests
-            plan.stable_steps = 1 if self.memory.partitioned else limits.stable_steps
+            plan.stable_steps = 1 if self._one_by_one else limits.stable_steps
             if self.waiting.size:
                 plan.stable_steps = min(plan.stable_steps, self._order_stands(full))
                 promotion_s = self.waiting.next_promotion_s()
@@ -131,7 +132,7 @@ class Scheduler(SchedulerView):
 
     def _order_stands(self, full: bool) -> int:
         """Steps in which those who wait and were not admitted will not be either, while nobody arrives or finishes."""
-        if self._tables_by_window and not full:
+        if self._slides and not full:
             return 1  # windows give back blocks meanwhile
         if self._displacement is not None:
             return self._displacement.stable_steps
@@ -245,7 +246,7 @@ class Scheduler(SchedulerView):
     def commit_decodes(self, plan: BatchPlan, steps: int) -> None:
         """Take note that the plan's decoding requests gained ``steps`` tokens each."""
         pool = self.pool
-        if self._tables_by_window:
+        if self._slides:
             for _ in range(steps - 1):
                 self._pass_step()
                 self.memory.allocate(pool.blocks_due())
@@ -255,13 +256,17 @@ class Scheduler(SchedulerView):
             if blocks:
                 self.memory.allocate(blocks)
         for request in plan.stalled:
+            if self._slides:
+                self.memory.pauses(request)
             request.computed_tokens = pool.leave(request.origin)
-        if self._tables_by_window:
+        if self._slides:
             self._pass_step()
         else:
             pool.advance(steps)
         for request in plan.stalled:
             request.origin = pool.join(request.computed_tokens)
+            if self._slides:
+                self.memory.decodes(request)
             if self.groups is not None:
                 self.groups.group_of(request).moved(1)
             if self._displacement is not None:
@@ -270,15 +275,15 @@ class Scheduler(SchedulerView):
     def _pass_step(self) -> None:
         """Take note of one decode step, and take back the blocks that have left windows with it."""
         self.pool.advance(1)
-        self.memory.pass_windows(self.pool.blocks_passed(self._tables_by_window))
+        self.memory.slide_decoding(self.pool)
 
     def commit_chunks(self, plan: BatchPlan) -> list[Request]:
         """Take note that the plan's prompt chunks are in memory; returns the requests whose prefill is complete."""
         completed = []
         for request, tokens, computed_tokens in plan.chunks:
             request.computed_tokens = computed_tokens + tokens
-            if self._tables_by_window:
-                self.memory.pass_windows(self.memory.blocks_passed(computed_tokens, computed_tokens + tokens))
+            if self._slides:
+                self.memory.slide(request, computed_tokens)
             self.memory.computed(request)
             if not request.tokens_to_compute:
                 del self.prefilling[request.number]
@@ -290,6 +295,8 @@ class Scheduler(SchedulerView):
         self._latest_decoding_admission = max(self._latest_decoding_admission, request.admission)
         request.pool = self.pool
         request.origin = self.pool.join(request.computed_tokens)
+        if self._slides:
+            self.memory.decodes(request)
         if self.groups is not None:
             self.groups.group_of(request).joined(request, new_tokens)
         if self._displacement is not None:

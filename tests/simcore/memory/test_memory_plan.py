@@ -30,8 +30,9 @@ def report(document):
 
 
 def kept_blocks(document):
-    """The memory if which blocks a request has made a difference, so that windows release none."""
-    simulation = prepare(document)
+    """The memory if a radix tree kept what requests share, so that windows release nothing."""
+    radix = {"prefix_caching": True, "prefix_cache": {"index": "radix"}}
+    simulation = prepare(document | {"memory": document.get("memory", {}) | radix})
     return MemoryPlan.of(simulation.scenario, simulation.spec, simulation.accelerator, shares_content=True)
 
 
@@ -106,6 +107,7 @@ def test_the_notice_says_by_how_much(model, tokens, said):
     assert prepare(scenario(model)).memory.notices(np.array([tokens])) == ()
     (notice,) = kept_blocks(scenario(model)).notices(np.array([tokens]))
     assert f"KV capacity is {said}" in notice
+    assert "since a radix tree keeps all blocks of a prefix" in notice
 
 
 def test_given_blocks_of_a_model_with_windows_are_explained():
@@ -116,8 +118,13 @@ def test_given_blocks_of_a_model_with_windows_are_explained():
 def test_a_run_carries_the_notice():
     shared = {"name": "shared", "tokens": {"name": "fixed", "tokens": 7000}}
     workload = scenario()["workload"] | {"prompt_tokens": {"name": "fixed", "tokens": 900}, "prefix": [shared]}
-    notices = servetwin.simulate(scenario("gemma-3-27b", workload=workload)).summary["notices"]
+    document = scenario("gemma-3-27b", workload=workload)
+    assert servetwin.simulate(document).summary["notices"] == []
+    tier = {"name": "cpu", "capacity_gb": 10}
+    document["memory"] = {"prefix_caching": True, "tiers": [tier]}
+    notices = servetwin.simulate(document).summary["notices"]
     assert len(notices) == 1
+    assert "since tiers below GPU memory take blocks of all layers" in notices[0]
     assert "KV capacity is understated by a factor of 3.51" in notices[0]
     assert "mean request of 8,000 tokens" in notices[0]
     assert servetwin.simulate(scenario()).summary["notices"] == []

@@ -1,0 +1,294 @@
+"""Paged KV memory of a model with sliding windows, block by block, with a prefix cache."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from simcore.memory.block_manager import BlockCopy
+from simcore.memory.block_pool import BlockPool, Expiry
+from simcore.memory.free_order import FreeOrder
+from simcore.memory.group_index import GroupIndex
+from simcore.memory.group_paging import GroupPaging
+from simcore.memory.kv_groups import KvCacheLayout
+from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
+from simcore.request import Request
+from simcore.scheduling.decode_pool import DecodePool
+
+
+@dataclass(slots=True)
+class GroupTable:
+    """The blocks of a request for one group of layers, from place ``passed`` on: those before have left the window.
+
+    Blocks before place ``published`` were published.
+    """
+
+    blocks: list[int]
+    passed: int
+    published: int
+
+    @property
+    def end(self) -> int:
+        """The place after the last block."""
+        return self.passed + len(self.blocks)
+
+
+class KVGroupManager(GroupPaging):
+    """Does what ``KVBlockManager`` does for layers in groups, of which some slide, as vLLM's hybrid manager does.
+
+    A request has one block table for each group, and all groups share one pool of blocks. A block that has left its
+    group's window is free, but can be found until others take it; ``GroupIndex`` says which prefixes are found.
+
+    Eviction policies other than by release know that a block of a full group is of no use without those before it; in a
+    sliding group each is worth what it is worth alone. With an ``expiry``, decode steps must be planned one by one, for
+    each tells when its blocks became free.
+    """
+
+    __slots__ = (
+        "_decoding",
+        "_index",
+        "_keys",
+        "_pool",
+        "_prefix_caching",
+        "_tables",
+        "_unsettled",
+        "pinned_blocks",
+        "timed",
+    )
+
+    def __init__(
+        self,
+        total_blocks: int,
+        block_size_tokens: int,
+        layout: KvCacheLayout,
+        max_chunk_tokens: int,
+        prefix_caching: bool = False,
+        namespace: Namespace = one_for_all,
+        order: FreeOrder | None = None,
+        expiry: Expiry | None = None,
+    ) -> None:
+        super().__init__(total_blocks, block_size_tokens, layout, max_chunk_tokens)
+        self.timed = expiry is not None
+        self.pinned_blocks = 0
+        self._prefix_caching = prefix_caching
+        self._pool = BlockPool(total_blocks, order, expiry)
+        self._index = GroupIndex(self._pool, layout)
+        self._keys = RequestKeys(block_size_tokens, namespace)
+        self._tables: dict[int, list[GroupTable]] = {}
+        self._unsettled: list[int] = []
+        # A block leaves the window of a member in steps that its origin, modulo the block size, tells.
+        self._decoding: list[dict[int, Request]] = [{} for _ in range(block_size_tokens)]
+
+    def cached_prefix(self, request: Request) -> tuple[int, int]:
+        """Tokens of a waiting request that are in the cache, and how many of their blocks others hold."""
+        if not self._prefix_caching:
+            return 0, 0
+        usable = (request.tokens_to_compute - 1) // self.block_size_tokens
+        keys = list(self._keys.of(request).between(0, usable))
+        del keys[self._index.longest_hit(keys) :]
+        cached_tokens = len(keys) * self.block_size_tokens
+        held = sum(self._pool.held(self._index.in_sight(keys, place)) for place in range(self.blocks_each))
+        return cached_tokens, held
+
+    def admit(self, request: Request, cached_tokens: int, tokens: int) -> None:
+        """Give a waiting request the cached blocks that it found, and blocks for ``tokens`` more."""
+        hit = cached_tokens // self.block_size_tokens
+        keys = list(self._keys.of(request).between(0, hit)) if hit else []
+        tables = []
+        for place, group in enumerate(self._layout.groups):
+            found = self._index.in_sight(keys, place)
+            self._use(self._pool.hold(found, request.priority))
+            tables.append(GroupTable(found, group.released_blocks(cached_tokens), hit))
+        self._tables[request.number] = tables
+        self._lengthen(tables, cached_tokens + tokens)
+        self._publish(request, cached_tokens + tokens)
+
+    def restore(self, request: Request, tokens: int) -> None:
+        """Give a swapped-out request blocks for its computed tokens and ``tokens`` more as it comes back."""
+        passed = [group.released_blocks(request.computed_tokens) for group in self._layout.groups]
+        self._tables[request.number] = tables = [GroupTable([], place, place) for place in passed]
+        self._lengthen(tables, request.computed_tokens + tokens)
+        self._publish(request, request.computed_tokens)
+
+    def grow(self, request: Request, tokens: int) -> None:
+        """Give a request that prefills the blocks for its next ``tokens`` tokens."""
+        self._lengthen(self._tables[request.number], request.computed_tokens + tokens)
+        self._publish(request, request.computed_tokens + tokens)
+
+    def allocate(self, blocks: int) -> None:
+        """Take blocks for requests that decode; asking for more than are free is a fault of the caller."""
+        self._use(blocks)
+        self._unsettled += self._pool.take(blocks)
+
+    def extend(self, request: Request, blocks: int) -> None:
+        """Give a request that decodes so many blocks."""
+        self.allocate(blocks)
+
+    def decodes(self, request: Request) -> None:
+        """A request has joined the decode pool, or was moved in it."""
+        self._decoding[request.origin % self.block_size_tokens][request.number] = request
+
+    def pauses(self, request: Request) -> None:
+        """A request leaves its place in the decode pool."""
+        self._decoding[request.origin % self.block_size_tokens].pop(request.number, None)
+
+    def slide(self, request: Request, tokens_before: int) -> None:
+        """Take back what has left the windows of a request that had computed ``tokens_before`` a step ago."""
+        self._pass(request, request.computed_tokens, chain.from_iterable(self._index.sliding.values()))
+
+    def slide_decoding(self, pool: DecodePool) -> None:
+        """Take back what has left windows with the last step of all that decode."""
+        for window_tokens, places in self._index.sliding.items():
+            phase = (pool.steps - window_tokens + 1) % self.block_size_tokens
+            for request in self._decoding[phase].values():
+                self._pass(request, pool.context_of(request.origin), places)
+
+    def forget(self, request: Request) -> None:
+        """A waiting request will not come back: its keys are given up."""
+        self._keys.forget(request)
+
+    def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
+        """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them.
+
+        What it ``comes_back`` for is found by its keys like anything else.
+        """
+        tables, computed_tokens = self._tables[request.number], request.computed_tokens
+        self._settle(tables, computed_tokens + granted_tokens)
+        if granted_tokens:
+            for table in tables:
+                self._pool.withdraw(table.blocks[computed_tokens // self.block_size_tokens - table.passed :])
+        self._publish(request, computed_tokens)
+        self.pauses(request)
+        del self._tables[request.number]
+        self._give_back(sum(self._pool.release(table.blocks) for table in tables))
+        if not comes_back:
+            self._keys.forget(request)
+
+    def fork(self, parent: Request, child: Request) -> None:
+        """Let a new sequence begin with all that a running one has computed, and share its blocks with it.
+
+        The child's content must say of the tokens that they share what the parent's does.
+        """
+        tables = self._tables[parent.number]
+        self._settle(tables, parent.computed_tokens)
+        end = -(-parent.computed_tokens // self.block_size_tokens)
+        shared = [GroupTable(table.blocks[: end - table.passed], table.passed, table.published) for table in tables]
+        for table in shared:
+            self._pool.hold(table.blocks, child.priority)
+        self._tables[child.number] = shared
+        child.computed_tokens = parent.computed_tokens
+
+    def blocks_to_own(self, request: Request) -> int:
+        """Partly filled blocks into which the next token of a sequence would go, and that others hold too."""
+        if not request.computed_tokens % self.block_size_tokens:
+            return 0
+        tables = self._tables[request.number]
+        self._settle(tables, request.computed_tokens)
+        return sum(self._pool.references[table.blocks[-1]] > 1 for table in tables)
+
+    def own_last_blocks(self, request: Request) -> list[BlockCopy]:
+        """Copy on write: give a sequence its last blocks for itself; returns what must be copied where."""
+        blocks = self.blocks_to_own(request)
+        self._use(blocks)
+        copies = []
+        for table in self._tables[request.number] if blocks else ():
+            shared = table.blocks[-1]
+            if self._pool.references[shared] > 1:
+                (own,) = self._pool.take(1)
+                self._pool.release([shared])
+                table.blocks[-1] = own
+                copies.append(BlockCopy(shared, own))
+        return copies
+
+    def load(self, request: Request, pinned_tokens: int) -> None:
+        """Have a prompt in the cache before anything runs, as far as memory goes, its first tokens for good.
+
+        ``request`` stands for whoever computed it; it holds nothing afterwards. Pinned are whole blocks, of a sliding
+        group those that the token after the pinned ones sees.
+        """
+        pool, pinned = self._pool, pinned_tokens // self.block_size_tokens
+        keys = list(self._keys.of(request).between(0, request.prompt_tokens // self.block_size_tokens))
+        found = [pool.find(self._index.group_keys(keys, place)) for place in range(self.blocks_each)]
+        for blocks in found:
+            pool.hold(blocks, request.priority)
+        room = pool.free_blocks // self.blocks_each
+        for place, blocks in enumerate(found):
+            first = len(blocks)
+            blocks += pool.take(min(len(keys) - first, room))
+            new_keys = self._index.group_keys(keys[first : len(blocks)], place)
+            pool.publish(blocks, first, new_keys, request.priority, chained=place in self._index.full)
+        shortest = min(map(len, found))
+        for group, blocks in zip(self._layout.groups, found, strict=True):
+            end = min(pinned, shortest)
+            self.pinned_blocks += pool.hold_for_good(blocks[group.released_blocks(end * self.block_size_tokens) : end])
+            passed = group.released_blocks(shortest * self.block_size_tokens)
+            pool.release(blocks[:passed])
+            pool.release(blocks[passed:])
+        self.free_blocks = pool.free_blocks
+        self._keys.forget(request)
+
+    def total_for(self, request: Request) -> int:
+        """Blocks that a request could have with a replica to itself: all that are not pinned."""
+        return self.total_blocks - self.pinned_blocks
+
+    def tables(self, request: Request) -> list[GroupTable]:
+        """The block tables of a running request, in the order of groups; while it decodes, what is settled of them."""
+        return self._tables[request.number]
+
+    def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
+        """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""
+        held = list(held_tokens)
+        if {request.number for request, _ in held} != self._tables.keys():
+            raise AssertionError("block tables are not those of the requests that hold memory")
+        unsettled = 0
+        for request, tokens in held:
+            for group, table in zip(self._layout.groups, self._tables[request.number], strict=True):
+                if table.passed != group.released_blocks(tokens):
+                    raise AssertionError(f"request {request.number} has let go of {table.passed} blocks of a group")
+                unsettled += -(-tokens // self.block_size_tokens) - table.end
+        if unsettled != len(self._unsettled):
+            raise AssertionError(f"blocks not settled: recounted {unsettled}, noted {len(self._unsettled)}")
+        tables = [table.blocks for tables in self._tables.values() for table in tables]
+        self._pool.check([*tables, self._unsettled])
+        if self._pool.free_blocks != self.free_blocks:
+            raise AssertionError(f"{self._pool.free_blocks} blocks are free, noted {self.free_blocks}")
+
+    def _lengthen(self, tables: Sequence[GroupTable], tokens: int) -> None:
+        end = -(-tokens // self.block_size_tokens)
+        for table in tables:
+            blocks = end - table.end
+            self._use(blocks)
+            table.blocks += self._pool.take(blocks)
+
+    def _settle(self, tables: Sequence[GroupTable], tokens: int) -> None:
+        end = -(-tokens // self.block_size_tokens)
+        for table in tables:
+            missing = end - table.end
+            if missing > 0:
+                table.blocks += self._unsettled[-missing:]
+                del self._unsettled[-missing:]
+
+    def _publish(self, request: Request, tokens: int) -> None:
+        for place in range(self.blocks_each):
+            self._publish_group(request, place, tokens // self.block_size_tokens)
+
+    def _publish_group(self, request: Request, place: int, end: int) -> None:
+        table = self._tables[request.number][place]
+        first = table.published
+        if self._prefix_caching and first < end:
+            table.published = end
+            keys = self._index.group_keys(self._keys.of(request).between(first, end), place)
+            chained = place in self._index.full
+            self._pool.publish(table.blocks, first - table.passed, keys, request.priority, table.passed, chained)
+
+    def _pass(self, request: Request, tokens: int, places: Iterable[int]) -> None:
+        """Let go of the blocks that the token after ``tokens`` does not see any more; they can still be found."""
+        tables = self._tables[request.number]
+        for place in places:
+            table, passed = tables[place], self._layout.groups[place].released_blocks(tokens)
+            if passed > table.passed:
+                self._settle(tables, tokens)
+                self._publish_group(request, place, passed)
+                gone = table.blocks[: passed - table.passed]
+                del table.blocks[: passed - table.passed]
+                table.passed = passed
+                self._give_back(self._pool.release(gone))
