@@ -125,6 +125,22 @@ def document(data: Path) -> Iterator[str]:
 
         Short requests of gemma-3-27b hold more with windows released, since its groups are padded to 10 layers.
 
+        ## Parallel samples
+
+        A request with `workload.samples` above 1 asks for several outputs to one prompt. To the scheduler each sample
+        is a request of its own, with its own slot and its own blocks for what it generates, as in vLLM V1: the first
+        computes the prompt and the others find it in the prefix cache, in the same step if it has room, and compute
+        what follows the last full block. So without `memory.prefix_caching` each computes all of the prompt. All
+        samples go to one replica. A request gets its first token with that of any sample and is finished when all are;
+        its TPOT is the mean of theirs, its output that of all together, and what samples find of each other is no cache
+        hit. If admission or the context limit turns one away, the request counts as rejected, while the other samples
+        run. Output lengths of samples know nothing of each other. A radix index is refused, because requests of one
+        step do not find each other there (SGLang, as recalled, computes the prompt alone first), and so are tiers,
+        closed loops, sessions and streams.
+
+        No workload does beam search, nor forks a sequence. The block managers can (`fork`, and a copy of the last
+        block where one of the two goes on in it), which is what beams need at every step.
+
         ## Against what engines stated
 
         | what | stated KV tokens | ours | error |

@@ -31,7 +31,8 @@ class Router:
     """Sends each arriving request to a replica that the routing policy picks, or turns it away.
 
     A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, could never be served. What
-    could be must pass every admission policy. The router is itself the ``ServiceView`` that these see.
+    could be must pass every admission policy. The router is itself the ``ServiceView`` that these see. All ``samples``
+    of a request, which arrive one after another, go to one replica.
     """
 
     def __init__(
@@ -42,7 +43,10 @@ class Router:
         max_context_tokens: int,
         recorder: Recorder,
         admission: Sequence[Admission] = (),
+        samples: int = 1,
     ) -> None:
+        self._samples = samples
+        self._latest: tuple[int, Replica] | None = None
         self._clock = clock
         self._admission = admission
         if admission:
@@ -82,10 +86,16 @@ class Router:
         elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
-            replica = self._replicas[self._routing.choose(request, self._views)]
+            replica = self._choose(request)
             replica.submit(request, output_tokens)
             if min(request.first_token_due_ns, request.due_ns) < FOREVER:
                 self._patience.watch(request, replica)
+
+    def _choose(self, request: Request) -> Replica:
+        whole = request.number // self._samples
+        if self._samples == 1 or self._latest is None or self._latest[0] != whole:
+            self._latest = whole, self._replicas[self._routing.choose(request, self._views)]
+        return self._latest[1]
 
     def _fits_memory(self, request: Request, tokens: int) -> bool:
         """Whether this request could hold so many tokens with a replica to itself."""

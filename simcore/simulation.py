@@ -37,7 +37,7 @@ from simcore.scenario.policy_choice import build_policy
 from simcore.scheduling.scheduler import Scheduler
 from simcore.service import Progress, Router, closed_loop, open_loop
 from simcore.session_sender import SessionSender
-from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, has_contents
+from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, has_contents, samples_per_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class Simulation:
         check_named_senders(scenario, workload)
         plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
         check_warm_up(scenario, plan, has_contents(workload))
+        _check_samples(scenario, samples_per_request(workload))
         Offloading.build(scenario, plan, Clock())  # so that what is wrong with it is told now
         return cls(
             scenario,
@@ -92,7 +93,9 @@ class Simulation:
         started = perf_counter()
         clock, recorder, scenario = Clock(), Recorder(), self.scenario
         warmup_ns = to_ns(scenario.measurement.warmup_s)
-        count = scenario.cluster.replicas
+        count, samples = scenario.cluster.replicas, samples_per_request(self.workload)
+        if progress is not None and samples > 1:
+            progress = _by_request(progress, samples)
         offloadings = [Offloading.build(scenario, self.memory, clock) for _ in range(count)]
         schedulers = [self._scheduler(clock, offloading) for offloading in offloadings]
         replicas = [
@@ -106,7 +109,7 @@ class Simulation:
             build_policy("admission", section, f"scheduler.admission.{index}")
             for index, section in enumerate(scenario.scheduler.admission)
         ]
-        router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission)
+        router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission, samples)
         sessions = None
         if isinstance(self.workload, Sessions):
             sessions = SessionSender(clock, self.workload, router, progress)
@@ -125,9 +128,9 @@ class Simulation:
         for replica in replicas:
             replica.close(clock.now_ns)
         simulated = perf_counter()
-        requests, steps, transfers = request_table(recorder), step_table(recorder), transfer_table(offloadings)
+        requests, steps, transfers = request_table(recorder, samples), step_table(recorder), transfer_table(offloadings)
         finished = requests["state"] == "finished"
-        lengths = (requests["prompt_tokens"] + requests["output_tokens"])[finished]
+        lengths = (requests["prompt_tokens"] + requests["output_tokens"] // samples)[finished]
         facts = RunFacts(
             scenario=scenario,
             spec=self.spec,
@@ -185,6 +188,22 @@ def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator
     heads = min(group.attention.query_heads for group in spec.layer_groups)
     if heads % ranks:
         raise InputError(field, ranks, f"a divisor of the {heads} query heads of {spec.name}")
+
+
+def _by_request(progress: Progress, samples: int) -> Progress:
+    return lambda sequences: progress(sequences // samples)
+
+
+def _check_samples(scenario: Scenario, samples: int) -> None:
+    """Refuse what would not treat the samples of a request as engines do, or could not tell them apart."""
+    radix = scenario.memory.prefix_caching and scenario.memory.prefix_cache.index == "radix"
+    reasons = {
+        "memory.prefix_cache.index is radix, where samples of one step do not find each other's prompt": radix,
+        "hits in memory.tiers are counted by request": bool(scenario.memory.tiers),
+    }
+    for reason, holds in reasons.items():
+        if samples > 1 and holds:
+            raise InputError("workload.samples", samples, f"1, since {reason}")
 
 
 def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:

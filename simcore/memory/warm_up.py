@@ -5,7 +5,7 @@ from simcore.memory import KVBlockManager, KVGroupManager, KVMemory, KVPartition
 from simcore.memory.plan import MemoryPlan
 from simcore.request import Request
 from simcore.scenario import Scenario
-from simcore.workload import Workload, first_requests
+from simcore.workload import Workload, first_requests, samples_per_request
 
 _FIELD = "memory.prefix_cache.warm_up_requests"
 
@@ -34,7 +34,7 @@ def warm_up(memory: KVMemory, scenario: Scenario, workload: Workload) -> None:
     if not cache.warm_up_requests:
         return
     assert isinstance(memory, KVBlockManager | KVGroupManager | KVPartitions)
-    requests = first_requests(workload, cache.warm_up_requests)
+    requests = first_requests(workload, cache.warm_up_requests * samples_per_request(workload))
     assert requests.contents is not None
     tenants = None if requests.tenant is None else requests.tenant.tolist()
     for place, content in enumerate(requests.contents):

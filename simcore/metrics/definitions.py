@@ -12,6 +12,10 @@
 | goodput | requests finished in the window that kept every stated limit / window |
 | prefix hit rate | prompt tokens found cached / prompt tokens, first admission only (recomputation never counts) |
 
+A request with several samples is one: its first token is that of any sample, its last that of all, its TPOT the mean of
+theirs and its output all of theirs; gaps are those of each sample, and of the prompt so much was found cached as by the
+sample that found least.
+
 Latencies are taken over the finished requests that arrived in the window, gaps over those that end in it. Percentiles
 interpolate linearly between order statistics. All arrays are one element per request, in seconds, NaN where undefined.
 """

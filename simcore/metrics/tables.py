@@ -5,16 +5,20 @@ import numpy as np
 from simcore.clock import NS_PER_S
 from simcore.metrics.definitions import between_s, time_per_output_token_s
 from simcore.metrics.recorder import STATES, Recorder
+from simcore.metrics.samples import Rows, mean_of_samples, of_requests
 from simcore.request import UNSET
 from simcore.result import Columns
 
 
-def request_table(recorder: Recorder) -> Columns:
-    """One row per request, in order of arrival."""
+def request_table(recorder: Recorder, samples: int = 1) -> Columns:
+    """One row per request, in order of arrival; each has so many samples."""
     raw = recorder.requests()
+    tpot_s = time_per_output_token_s(raw["first_token_ns"], _last_token_ns(raw), raw["output_tokens"])
+    if samples > 1:
+        raw, tpot_s = of_requests(raw, samples), mean_of_samples(tpot_s, samples)
     arrival, first_token, end = raw["arrival_ns"], raw["first_token_ns"], raw["end_ns"].copy()
-    finished = raw["state"] == STATES.index("finished")
-    last_token = np.where(finished, end, UNSET)
+    last_token = _last_token_ns(raw)
+    tpot_s[last_token == UNSET] = np.nan
     return {
         "request_id": raw["number"],
         "state": np.array(STATES)[raw["state"]],
@@ -31,7 +35,7 @@ def request_table(recorder: Recorder) -> Columns:
         "end_s": _seconds(end),
         "queue_s": between_s(arrival, raw["first_scheduled_ns"]),
         "ttft_s": between_s(arrival, first_token),
-        "tpot_s": time_per_output_token_s(first_token, last_token, raw["output_tokens"]),
+        "tpot_s": tpot_s,
         "e2e_s": between_s(arrival, last_token),
         "preemptions": raw["preemptions"],
     }
@@ -46,6 +50,10 @@ def step_table(recorder: Recorder) -> Columns:
         "end_s": raw["end_ns"] / NS_PER_S,
         **{name: column for name, column in raw.items() if name not in ("replica", "start_ns", "end_ns")},
     }
+
+
+def _last_token_ns(raw: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.where(raw["state"] == STATES.index("finished"), raw["end_ns"], UNSET)
 
 
 def _seconds(time_ns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -22,6 +22,7 @@ from simcore.workload.lengths import Fixed
 from simcore.workload.pairs import IndependentPairs, LengthPairs
 from simcore.workload.prompts import Prompts
 from simcore.workload.recorded import replay
+from simcore.workload.samples import Samples
 from simcore.workload.sessions import FollowUps, Sessions, follow_ups_of_all
 from simcore.workload.streams import seed_of_part
 from simcore.workload.synthetic import SyntheticOpenLoop
@@ -68,6 +69,8 @@ def _merged_streams(config: StreamsWorkload, seed: int, base_dir: Path) -> InMem
             if isinstance(workload, ClosedLoop) or (isinstance(workload, Sessions) and workload.concurrency):
                 expected = "arrivals that do not wait for answers, as a closed loop cannot be one of several streams"
                 raise InputError("workload.arrivals.name", "closed-loop", expected)
+            if (samples := samples_per_request(workload)) > 1:
+                raise InputError("workload.samples", samples, "1 in each of several streams")
             if isinstance(workload, Sessions):
                 has_sessions = True
                 parts.append(workload.requests)
@@ -117,6 +120,10 @@ def _closed_loop(config: SyntheticWorkload, arrivals: ClosedLoopArrivals, seed: 
 def _open_loop(config: SyntheticWorkload, seed: int, base_dir: Path) -> OpenLoop:
     workload = _arriving(config, seed, config.requests, laws.length_pairs(config, base_dir))
     steps = tuple(step for step in (laws.senders(config), laws.prompts_of(config)) if step is not None)
+    if config.samples > 1 and config.output_tokens is not None:
+        written = steps if config.prefix else (*steps, Prompts(()))
+        sampled = Samples(config.samples, laws.length(config.output_tokens))
+        return TransformedOpenLoop(workload, (*written, sampled), seed, config.samples)
     return TransformedOpenLoop(workload, steps, seed) if steps else workload
 
 
@@ -162,6 +169,11 @@ def has_contents(workload: Workload) -> bool:
     """Whether a workload says what its requests contain, so that some may have tokens in common."""
     requests = workload.requests if isinstance(workload, ClosedLoop | Sessions) else next(workload.batches())
     return requests.contents is not None
+
+
+def samples_per_request(workload: Workload) -> int:
+    """How many successive sequences of a workload are the samples of one request."""
+    return workload.samples if isinstance(workload, TransformedOpenLoop) else 1
 
 
 def first_requests(workload: Workload, count: int) -> RequestBatch:

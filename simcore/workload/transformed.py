@@ -19,11 +19,12 @@ class Transformation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransformedOpenLoop:
-    """The requests of a workload after all ``steps``."""
+    """The requests of a workload after all ``steps``; ``samples`` in a row are one request to whoever sent it."""
 
     workload: OpenLoop
     steps: tuple[Transformation, ...]
     seed: int
+    samples: int = 1
 
     def batches(self) -> Iterator[RequestBatch]:
         """The requests in order of arrival."""

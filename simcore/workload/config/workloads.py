@@ -14,13 +14,16 @@ from simcore.workload.config.section import Count, LongerThanZero, RatePerS, Sec
 from simcore.workload.config.senders import SenderSection
 from simcore.workload.config.sessions import SessionConfig
 
+Samples = Annotated[int, Field(ge=1, le=1000)]
+
 
 class SyntheticWorkload(SenderSection):
     """Random requests.
 
     Either ``requests`` or ``duration_s`` bounds them, and lengths come either from ``prompt_tokens`` and
     ``output_tokens`` or, where the two belong together, from ``lengths``. Prompts begin with ``prefix``. With
-    ``session`` it is sessions that arrive, and their requests follow each other.
+    ``session`` it is sessions that arrive, and their requests follow each other. ``samples`` are the outputs that each
+    request asks for, with lengths drawn alike.
     """
 
     requests: Count | None = None
@@ -31,6 +34,7 @@ class SyntheticWorkload(SenderSection):
     lengths: LengthPair | None = None
     prefix: list[PromptPart] | None = None
     session: SessionConfig | None = None
+    samples: Samples = 1
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -41,6 +45,13 @@ class SyntheticWorkload(SenderSection):
         alone = (self.prompt_tokens is not None, self.output_tokens is not None)
         if alone not in ((True, True), (False, False)) or any(alone) == (self.lengths is not None):
             raise ValueError("either prompt_tokens and output_tokens, or lengths")
+        return self
+
+    @model_validator(mode="after")
+    def _samples_arrive_together(self) -> Self:
+        answered = isinstance(self.arrivals, ClosedLoopArrivals)
+        if self.samples > 1 and (answered or self.session is not None or self.lengths is not None):
+            raise ValueError("samples of 1 with a closed loop, sessions, or lengths that belong together")
         return self
 
 
