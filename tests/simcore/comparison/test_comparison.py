@@ -39,8 +39,8 @@ def other_warnings(comparison):
 def test_too_few_seeds_are_said_with_what_p_values_there_can_be(document, tmp_path):
     comparison = comparison_of(document, {LIMIT: [64, 4, 8]}, tmp_path, 3)
     assert comparison.warnings == (
-        "Too few seeds to call anything better or worse: with 3 no p-value can fall below 0.25, which is adjusted for 2 "
-        "comparisons; to be below 0.05 takes at least 7 seeds. The intervals stand.",
+        "Too few seeds to call anything better or worse: with 3 no p-value can fall below 0.25, which is adjusted for "
+        "2 comparisons; to be below 0.05 takes at least 7 seeds. The intervals stand.",
     )
     row = rows_of(comparison)["ttft_s.mean", "max_running_requests=4"]
     assert (row.p_value, row.p_holm, row.verdict) == (0.25, 0.5, "unclear")
