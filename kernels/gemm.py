@@ -6,7 +6,7 @@ from kernels.ahead_of_time import CompiledForm
 from kernels.errors import require_form
 from kernels.launch import LaunchConfig, capability, operation
 from kernels.matmul import compiled_matmul, matmul
-from kernels.matmul_config import Items, by_tma, matmul_config
+from kernels.matmul_config import Items, matmul_config
 from kernels.operands import require_operands
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
@@ -44,9 +44,9 @@ def compiled_forms() -> list[CompiledForm]:
     """The forms of this file's kernels, for ahead-of-time compilation."""
     forms = []
     for chip, large in ((80, "mma.sync"), (90, "wgmma"), (100, "tcgen05")):
-        for m, n, k in ((1, 4096, 4096), (64, 4096, 4096), (256, 4096, 4096), (2048, 4096, 4096), (8192, 8192, 8192)):
+        for m, n, k in ((1, 4096, 4096), (16, 1024, 8192), (64, 4096, 4096), (256, 4096, 4096), (8192, 8192, 8192)):
             config = matmul_config(m, n, k, "16-bit", chip)
-            instruction = large if by_tma(config) or m > 64 else ""
+            instruction = large if m > 64 else ""
             forms += compiled_matmul(
                 f"bf16 {m} x {n} x {k}", "bf16", "bf16", chip, config, one_row=m == 1, instruction=instruction
             )

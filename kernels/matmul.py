@@ -9,7 +9,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.ahead_of_time import CompiledForm
 from kernels.launch import LaunchConfig
-from kernels.matmul_config import PROCESSORS, by_tma
+from kernels.matmul_config import PROCESSORS, by_tma, resident_programs
 from kernels.matmul_tiles import pointer_tiles, sum_splits, tma_tiles
 
 _SUM_CONFIG = LaunchConfig({"block_m": 1, "block_n": 256}, num_warps=2, num_stages=1)
@@ -54,7 +54,8 @@ def matmul(
             TensorDescriptor.from_tensor(weight, [tiles["block_n"], tiles["block_k"]]),
             TensorDescriptor.from_tensor(out, [tiles["block_m"], tiles["store_n"]]),
         )
-        programs = min(tile_count, _processors(a.device))
+        resident = resident_programs(config, a.element_size(), out.element_size())
+        programs = min(tile_count, _processors(a.device) * resident)
         tma_tiles[(programs,)](*descriptors, *extras, m, n, k, **constants, **config.arguments())
         return out
     splits = tiles["splits"]

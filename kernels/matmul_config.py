@@ -9,8 +9,11 @@ from kernels.launch import LaunchConfig
 
 PROCESSORS = {80: 108, 90: 132, 100: 148}
 """Multiprocessors of A100, H100/H200 and B200 (NVIDIA's architecture whitepapers, recalled)."""
-FAST_SUM_K = 4096
-"""Up to this k, fp8 products are summed by the tensor cores alone; longer sums are promoted to float32 on the way."""
+FAST_SUM_K = 1024
+"""Up to this k, sm_90 sums fp8 products in tensor cores alone (matmul_tiles): an estimate, of errors below 2e-3."""
+_SHARED_BYTES = 227 * 1024
+_BYTES_IN_FLIGHT = 160 * 1024
+_RESIDENT_WARPS = 12  # of 168 registers a thread
 
 Items = Literal["16-bit", "float32", "int8", "fp8", "fp8 by block", "int8 by block"]
 """What is multiplied, and how it is scaled."""
@@ -21,28 +24,38 @@ def by_tma(config: LaunchConfig) -> bool:
     return "store_n" in config.tiles
 
 
+def resident_programs(config: LaunchConfig, item_bytes: int, out_bytes: int) -> int:
+    """How many programs of ``tma_tiles`` a multiprocessor should run at once, by shared memory and registers."""
+    tiles = config.tiles
+    stage_bytes: int = (tiles["block_m"] + tiles["block_n"]) * tiles["block_k"] * item_bytes
+    program_bytes: int = config.num_stages * stage_bytes + tiles["block_m"] * tiles["store_n"] * out_bytes + 1024
+    return max(1, min(_SHARED_BYTES // program_bytes, _RESIDENT_WARPS // config.num_warps))
+
+
 def matmul_config(m: int, n: int, k: int, items: Items, capability: int) -> LaunchConfig:
     """The configuration for ``a [m, k] @ weight [n, k].T``."""
     if items == "float32":
         return pointer_config(32, 64, 32, num_warps=4, num_stages=2)
-    width = 64 if items == "16-bit" else 128
+    width = 128 // _item_bytes(items)
     if k % 16:
-        return pointer_config(64, 64, 32, num_warps=4, num_stages=2)  # no wide loads: tiles that need few registers
+        # No wide loads, many pointers: small tiles, lest registers run out.
+        return pointer_config(64, 64, 32, num_warps=4, num_stages=2, promote=items == "fp8")
     processors = PROCESSORS[max((known for known in PROCESSORS if known <= capability), default=80)]
+    tma = 90 <= capability < 120 and n % 16 == 0 and k > 0
     if m <= 64:
-        return _few_rows(m, n, k, items, processors)
+        return _few_rows(m, n, k, items, processors, tma)
     tiles = _cdiv(m, 128) * _cdiv(n, 128)
-    if capability >= 90 and n % 16 == 0 and k > 0 and 4 * tiles >= 3 * processors:
+    if tma and 4 * tiles >= 3 * processors:
         return _many_rows(m, n, k, items, processors, capability)
     block_n = 64 if items.endswith("by block") else 128
     splits = _splits(tiles * 128 // block_n, k, 4 * width, processors)
-    stages = 4 if capability >= 90 else 3
+    stages = 4 if 90 <= capability < 120 else 3
     return pointer_config(128, block_n, width, splits, num_warps=8, num_stages=stages, promote=items == "fp8")
 
 
 def _many_rows(m: int, n: int, k: int, items: Items, processors: int, capability: int) -> LaunchConfig:
     """Tiles as large as registers hold, unless they would leave processors idle in the last of their waves."""
-    width = 64 if items == "16-bit" else 128
+    width = 128 // _item_bytes(items)
     promote = items == "fp8" and k > FAST_SUM_K and capability == 90
     one_sum = items in ("16-bit", "fp8") and not promote
     wide_waves, waves = (_cdiv(_cdiv(m, 128) * _cdiv(n, block_n), processors) for block_n in (256, 128))
@@ -50,15 +63,31 @@ def _many_rows(m: int, n: int, k: int, items: Items, processors: int, capability
     return tma_config(128, block_n, width, store_n=128, num_warps=8, num_stages=4, promote=promote)
 
 
-def _few_rows(m: int, n: int, k: int, items: Items, processors: int) -> LaunchConfig:
-    """Narrow tiles over long rows of the weight: what counts is bytes in flight."""
+def _few_rows(m: int, n: int, k: int, items: Items, processors: int, tma: bool) -> LaunchConfig:
+    """Narrow tiles over long rows of the weight: what counts is how many bytes are in flight.
+
+    Where TMA leaves rows out that are not there, fp8 takes the 64 of a wgmma: smaller products would be made in fp16.
+    """
     block_m = max(16, 1 << (m - 1).bit_length())
-    block_n = 32 if block_m <= 32 else 64
-    block_k = 128
-    if not items.endswith("by block"):
-        block_k = (512 if block_m <= 32 else 256) // (2 if items == "16-bit" else 1)
+    promote = items == "fp8"
+    if tma and 4 * _cdiv(n, 32) >= 3 * processors:
+        block_m = 64 if items.startswith("fp8") else block_m
+        row_bytes = _row_bytes(items, block_m)
+        stages = min(8, _BYTES_IN_FLIGHT // ((block_m + 32) * row_bytes))
+        block_k = row_bytes // _item_bytes(items)
+        return tma_config(block_m, 32, block_k, store_n=32, num_warps=4, num_stages=stages, promote=promote)
+    block_n = 32 if block_m <= 32 and not items.startswith("fp8") else 64
+    block_k = _row_bytes(items, block_m) // _item_bytes(items)
     splits = _splits(_cdiv(n, block_n), k, 4 * block_k, processors)
-    return pointer_config(block_m, block_n, block_k, splits, num_warps=4, num_stages=4, promote=items == "fp8")
+    return pointer_config(block_m, block_n, block_k, splits, num_warps=4, num_stages=4, promote=promote)
+
+
+def _item_bytes(items: Items) -> int:
+    return {"float32": 4, "16-bit": 2}.get(items, 1)
+
+
+def _row_bytes(items: Items, block_m: int) -> int:
+    return 128 if items.endswith("by block") else 512 if block_m <= 32 else 256
 
 
 def _splits(tiles: int, k: int, least_k: int, processors: int) -> int:

@@ -6,7 +6,7 @@ from kernels.ahead_of_time import CompiledForm
 from kernels.errors import UnsupportedFormError, require_form
 from kernels.launch import LaunchConfig, capability, operation
 from kernels.matmul import Scales, compiled_matmul, matmul
-from kernels.matmul_config import Items, by_tma, matmul_config
+from kernels.matmul_config import Items, matmul_config
 from kernels.operands import require_operands, require_shape
 
 SCALE_BLOCK = 128
@@ -113,7 +113,7 @@ def compiled_forms() -> list[CompiledForm]:
                 (8192, 8192, 8192),
             ):
                 config = matmul_config(m, n, k, items, chip)
-                instruction = large if by_tma(config) or m > 64 else ""
+                instruction = large if m > 64 else ""
                 forms += compiled_matmul(
                     f"{item} {name} {m} x {n} x {k}",
                     item,
