@@ -9,7 +9,7 @@ Both take 16-bit floats, float32, int8 (summed in int32) and fp8, and scales of 
 - none: ``a_scales`` and ``weight_scales`` are None;
 - applied to the finished sum: one scale for all, or one a row (``per_token``) and one a column (``per_channel``);
 - ``block_scales``: one for each row and 128 columns of ``a``, and one for each 128 x 128 of ``weight``. Each 128 of k
-  is summed by itself, scaled, and added in float32 (DeepSeek-V3, arXiv 2412.19437, section 3.5.2).
+  is summed by itself, scaled, and added in float32 (DeepSeek-V3, arXiv 2412.19437, section 3.3.2).
 
 Tensor cores of sm_89 and sm_90 sum fp8 products with fewer bits than float32 has (about 14, by the same section).
 ``promote`` bounds what is lost: each ``block_k`` is summed by itself and added in float32, which takes a second set of

@@ -49,7 +49,7 @@ def w8a8(
 
     Scales are float32: one for all of ``a`` [1] or one a token [m], with one for all of ``weight`` [1] or one a channel
     [n]; or by blocks of 128, ``a_scales`` [m, k / 128] and ``weight_scales`` [n / 128, k / 128], both rounded up
-    (DeepSeek-V3, arXiv 2412.19437, section 3.5.2). int8 is summed in int32, fp8 in float32, blocks by themselves and
+    (DeepSeek-V3, arXiv 2412.19437, section 3.3.2). int8 is summed in int32, fp8 in float32, blocks by themselves and
     then in float32. On sm_90, sums of fp8 over at most ``FAST_SUM_K`` stay in the tensor cores' narrower sums.
 
     Raises ``UnsupportedFormError`` for another data type, or fp8 on a chip older than sm_89; ``ValueError`` for
