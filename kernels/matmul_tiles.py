@@ -1,7 +1,7 @@
 """The product ``a [m, k] @ weight [n, k].T`` tile by tile, in two kernels that share how a tile is found and finished.
 
-``tma_tiles`` is for many rows on sm_90 and later: as many programs as the chip has multiprocessors walk over all tiles,
-and the copy engine (TMA) fetches whole tiles. ``pointer_tiles`` is for few rows, older chips and shapes that TMA cannot
+``tma_tiles`` is for whole tiles on sm_90 and later: as many programs as the chip runs at once walk over all of them,
+and the copy engine (TMA) fetches them. ``pointer_tiles`` is for too few tiles, older chips and shapes that TMA cannot
 address: one program a tile, or ``splits`` programs that share the k of a tile, whose sums ``sum_splits`` adds.
 
 Both take 16-bit floats, float32, int8 (summed in int32) and fp8, and scales of the operands in one of these forms:
