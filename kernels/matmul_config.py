@@ -12,7 +12,6 @@ PROCESSORS = {80: 108, 90: 132, 100: 148}
 FAST_SUM_K = 1024
 """Up to this k, sm_90 sums fp8 products in tensor cores alone (matmul_tiles): an estimate, of errors below 2e-3."""
 _SHARED_BYTES = 227 * 1024
-_BYTES_IN_FLIGHT = 160 * 1024
 _RESIDENT_WARPS = 12  # of 168 registers a thread
 
 Items = Literal["16-bit", "float32", "int8", "fp8", "fp8 by block", "int8 by block"]
@@ -43,7 +42,7 @@ def matmul_config(m: int, n: int, k: int, items: Items, capability: int) -> Laun
     processors = PROCESSORS[max((known for known in PROCESSORS if known <= capability), default=80)]
     tma = 90 <= capability < 120 and n % 16 == 0 and k > 0
     if m <= 64:
-        return _few_rows(m, n, k, items, processors, tma)
+        return _few_rows(m, n, k, items, processors, capability)
     tiles = _cdiv(m, 128) * _cdiv(n, 128)
     if tma and 4 * tiles >= 3 * processors:
         return _many_rows(m, n, k, items, processors, capability)
@@ -56,38 +55,34 @@ def matmul_config(m: int, n: int, k: int, items: Items, capability: int) -> Laun
 def _many_rows(m: int, n: int, k: int, items: Items, processors: int, capability: int) -> LaunchConfig:
     """Tiles as large as registers hold, unless they would leave processors idle in the last of their waves."""
     width = 128 // _item_bytes(items)
-    promote = items == "fp8" and k > FAST_SUM_K and capability == 90
-    one_sum = items in ("16-bit", "fp8") and not promote
+    if items == "fp8" and k > FAST_SUM_K and capability == 90:
+        return tma_config(128, 128, 2 * width, store_n=128, num_warps=8, num_stages=3, promote=True)
+    if items.endswith("by block"):
+        return tma_config(128, 128, width, store_n=128, num_warps=8, num_stages=5)
     wide_waves, waves = (_cdiv(_cdiv(m, 128) * _cdiv(n, block_n), processors) for block_n in (256, 128))
+    one_sum = items in ("16-bit", "fp8") or capability == 90
     block_n = 256 if one_sum and 2 * wide_waves <= 1.1 * waves else 128
-    return tma_config(128, block_n, width, store_n=128, num_warps=8, num_stages=4, promote=promote)
+    return tma_config(128, block_n, width, store_n=128, num_warps=8, num_stages=4)
 
 
-def _few_rows(m: int, n: int, k: int, items: Items, processors: int, tma: bool) -> LaunchConfig:
-    """Narrow tiles over long rows of the weight: what counts is how many bytes are in flight.
-
-    Where TMA leaves rows out that are not there, fp8 takes the 64 of a wgmma: smaller products would be made in fp16.
-    """
+def _few_rows(m: int, n: int, k: int, items: Items, processors: int, capability: int) -> LaunchConfig:
+    """Narrow tiles, and k in parts where there are fewer of them than processors: bytes in flight are what counts."""
     block_m = max(16, 1 << (m - 1).bit_length())
     promote = items == "fp8"
-    if tma and 4 * _cdiv(n, 32) >= 3 * processors:
-        block_m = 64 if items.startswith("fp8") else block_m
-        row_bytes = _row_bytes(items, block_m)
-        stages = min(8, _BYTES_IN_FLIGHT // ((block_m + 32) * row_bytes))
-        block_k = row_bytes // _item_bytes(items)
-        return tma_config(block_m, 32, block_k, store_n=32, num_warps=4, num_stages=stages, promote=promote)
-    block_n = 32 if block_m <= 32 and not items.startswith("fp8") else 64
-    block_k = _row_bytes(items, block_m) // _item_bytes(items)
-    splits = _splits(_cdiv(n, block_n), k, 4 * block_k, processors)
-    return pointer_config(block_m, block_n, block_k, splits, num_warps=4, num_stages=4, promote=promote)
+    by_block = items.endswith("by block")
+    block_k = 128 if by_block else 256 // _item_bytes(items)
+    wide = block_m == 64 and not by_block and _cdiv(n, 128) >= processors
+    block_n, stages = (128, 4) if wide else (64, 6 if by_block else 5)
+    if capability >= 100:
+        stages = min(stages, 4)  # more of them spill
+    splits, tiles = 1, _cdiv(n, block_n)
+    while 1.1 * splits * tiles < processors and 2 * splits * 4 * block_k <= k:
+        splits *= 2
+    return pointer_config(block_m, block_n, block_k, splits, num_warps=4, num_stages=stages, promote=promote)
 
 
 def _item_bytes(items: Items) -> int:
     return {"float32": 4, "16-bit": 2}.get(items, 1)
-
-
-def _row_bytes(items: Items, block_m: int) -> int:
-    return 128 if items.endswith("by block") else 512 if block_m <= 32 else 256
 
 
 def _splits(tiles: int, k: int, least_k: int, processors: int) -> int:
