@@ -1,192 +1,141 @@
-"""The Triton kernel of prefill attention: a program is one tile of queries of one head of one sequence.
-
-Online softmax after Dao, FlashAttention-2 (arXiv:2307.08691, algorithm 1): a program walks over blocks of keys and
-keeps, for each row, the greatest score so far (``peak``), the sum of weights relative to it (``total``) and the
-weighted sum of values (``acc``). ``peak`` is in units of log2, so that the exponential is the hardware's exp2; it
-starts at a finite number below any score, so that a block with nothing visible changes nothing.
-"""
+"""The Triton kernel of prefill attention: a program is one tile of queries of one head of one sequence."""
 
 import triton
 import triton.language as tl
 
-LOG2_E = tl.constexpr(1.4426950408889634)
-LOWEST = tl.constexpr(-1.0e30)
+from kernels.attention_blocks import (
+    LOG2_E,
+    LOWEST,
+    add_block,
+    mask_block,
+    over_new,
+    over_prefix,
+    score_block,
+)
 
 
 @triton.jit
-def score_block(q, k, key_scale, scale_log2, soft_cap: tl.constexpr):
-    """Products of queries and keys; where there is a soft cap they are scaled, capped and in log2 units."""
-    scores = tl.dot(q, tl.trans(k), input_precision="ieee")
-    if key_scale is not None:
-        scores = scores * key_scale[None, :]
-    if soft_cap > 0:
-        scaled = scores * (scale_log2 / (LOG2_E * soft_cap))
-        scores = (soft_cap * LOG2_E) * (2 * tl.sigmoid(2 * scaled) - 1)  # the hyperbolic tangent
-    return scores
-
-
-@triton.jit
-def mask_block(scores, rows, tokens, window: tl.constexpr):
-    """Scores, where a query comes before the key or no longer sees it: minus infinity."""
-    visible = rows[:, None] >= tokens[None, :]
-    if window > 0:
-        visible = visible & ((rows - window)[:, None] < tokens[None, :])
-    return tl.where(visible, scores, float("-inf"))
-
-
-@triton.jit
-def add_block(acc, total, peak, scores, v, value_scale, factor):
-    """Take in one block: its scores (times ``factor``: in log2 units), its values, and their scale or none."""
-    new_peak = tl.maximum(peak, tl.max(scores, 1) * factor)
-    weights = tl.exp2(scores * factor - new_peak[:, None])
-    shrink = tl.exp2(peak - new_peak)
-    total = total * shrink + tl.sum(weights, 1)
-    if value_scale is not None:
-        weights = weights * value_scale[None, :]
-    acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None], input_precision="ieee")
-    return acc, total, new_peak
-
-
-@triton.jit
-def over_prefix(
+def prefill_tile(
     acc,
     total,
     peak,
     q,
-    positions_q,
-    first,
-    last,
-    prefix,
-    table,
+    tile_start,
+    length,
+    sequence,
+    sequence_start,
+    keys,
+    values,
     key_cache,
     value_cache,
     key_scales,
     value_scales,
+    block_tables,
+    prefix_lengths,
+    key_stride,
+    value_stride,
+    table_stride,
     kv_head,
     scale_log2,
     kv_heads: tl.constexpr,
+    head_dim: tl.constexpr,
     block_size: tl.constexpr,
-    head_dim: tl.constexpr,
     window: tl.constexpr,
     soft_cap: tl.constexpr,
-    masked: tl.constexpr,
-    block_n: tl.constexpr,
-):
-    """Attend to positions ``first`` to ``last`` of a paged prefix, which the block table gathers."""
-    columns = tl.arange(0, q.shape[1])
-    factor = scale_log2 if soft_cap == 0 else 1.0
-    for start in tl.range(first, last, block_n):
-        positions = start + tl.arange(0, block_n)
-        inside = positions < prefix
-        block = tl.load(table + positions // block_size, mask=inside if masked else None)
-        slots = (block.to(tl.int64) * kv_heads + kv_head) * block_size + positions % block_size
-        offsets = slots[:, None] * head_dim + columns[None, :]
-        if masked:
-            present = inside[:, None] & (columns < head_dim)[None, :]
-        else:
-            present = (columns < head_dim)[None, :]
-        k = tl.load(key_cache + offsets, mask=present, other=0.0).to(q.dtype)
-        v = tl.load(value_cache + offsets, mask=present, other=0.0).to(q.dtype)
-        key_scale = None
-        value_scale = None
-        if key_scales is not None:
-            key_scale = tl.load(key_scales + slots, mask=inside, other=0.0)
-            value_scale = tl.load(value_scales + slots, mask=inside, other=0.0)
-        scores = score_block(q, k, key_scale, scale_log2, soft_cap)
-        if masked:
-            visible = inside[None, :]
-            if window > 0:
-                visible = visible & ((positions_q - window)[:, None] < positions[None, :])
-            scores = tl.where(visible, scores, float("-inf"))
-        acc, total, peak = add_block(acc, total, peak, scores, v, value_scale, factor)
-    return acc, total, peak
-
-
-@triton.jit
-def over_new(
-    acc,
-    total,
-    peak,
-    q,
-    rows,
-    first,
-    last,
-    length,
-    sequence_start,
-    keys,
-    values,
-    key_stride,
-    value_stride,
-    kv_head,
-    scale_log2,
-    head_dim: tl.constexpr,
-    window: tl.constexpr,
-    soft_cap: tl.constexpr,
-    masked: tl.constexpr,
     block_n: tl.constexpr,
     descriptors: tl.constexpr,
 ):
-    """Attend to new tokens ``first`` to ``last`` of the sequence; ``keys`` and ``values`` are descriptors or pointers.
-
-    A descriptor's block may reach into the next sequence: its values are zeroed, lest not-a-number there spread.
-    """
-    columns = tl.arange(0, q.shape[1])
-    factor = scale_log2 if soft_cap == 0 else 1.0
-    for start in tl.range(first, last, block_n):
-        tokens = start + tl.arange(0, block_n)
-        if descriptors:
-            k = keys.load([sequence_start + start, kv_head, 0]).reshape([block_n, q.shape[1]])
-            v = values.load([sequence_start + start, kv_head, 0]).reshape([block_n, q.shape[1]])
-            if masked:
-                v = tl.where((tokens < length)[:, None], v, 0.0)
-        else:
-            at = (sequence_start + tokens).to(tl.int64)[:, None]
-            offsets = kv_head * head_dim + columns[None, :]
-            if masked:
-                present = (tokens < length)[:, None] & (columns < head_dim)[None, :]
-                k = tl.load(keys + at * key_stride + offsets, mask=present, other=0.0)
-                v = tl.load(values + at * value_stride + offsets, mask=present, other=0.0)
-            elif head_dim < q.shape[1]:
-                present = (columns < head_dim)[None, :]
-                k = tl.load(keys + at * key_stride + offsets, mask=present, other=0.0)
-                v = tl.load(values + at * value_stride + offsets, mask=present, other=0.0)
-            else:
-                k = tl.load(keys + at * key_stride + offsets)
-                v = tl.load(values + at * value_stride + offsets)
-        scores = score_block(q, k, None, scale_log2, soft_cap)
-        if masked:
-            scores = mask_block(scores, rows, tokens, window)
-        acc, total, peak = add_block(acc, total, peak, scores, v, None, factor)
-    return acc, total, peak
+    """Attend from a tile of queries to the prefix, if there is one, and to new tokens."""
+    block_m: tl.constexpr = q.shape[0]
+    rows = tile_start + tl.arange(0, block_m)
+    if key_cache is not None:
+        prefix = tl.load(prefix_lengths + sequence)
+        table = block_tables + sequence.to(tl.int64) * table_stride
+        seen = 0
+        if window > 0:
+            seen = tl.maximum(prefix + tile_start - window + 1, 0) // block_n * block_n
+        tail = tl.maximum(prefix // block_n * block_n, seen)
+        acc, total, peak = over_prefix(
+            acc, total, peak, q, prefix + rows, seen, tail, prefix, table, key_cache, value_cache, key_scales,
+            value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, window > 0, block_n,
+        )  # fmt: skip
+        acc, total, peak = over_prefix(
+            acc, total, peak, q, prefix + rows, tail, prefix, prefix, table, key_cache, value_cache, key_scales,
+            value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, True, block_n,
+        )  # fmt: skip
+    # Blocks before the diagonal need no mask, save those that the window's far edge crosses.
+    diagonal = tile_start // block_n * block_n
+    first = 0
+    if window > 0:
+        first = tl.maximum(tile_start - window + 1, 0) // block_n * block_n
+        whole = tl.maximum(tile_start + block_m - window + block_n - 1, 0) // block_n * block_n
+        whole = tl.minimum(tl.maximum(whole, first), diagonal)
+        acc, total, peak = over_new(
+            acc, total, peak, q, rows, first, whole, length, sequence_start, keys, values, key_stride, value_stride,
+            kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors,
+        )  # fmt: skip
+        first = whole
+    acc, total, peak = over_new(
+        acc, total, peak, q, rows, first, diagonal, length, sequence_start, keys, values, key_stride, value_stride,
+        kv_head, scale_log2, head_dim, window, soft_cap, False, block_n, descriptors,
+    )  # fmt: skip
+    return over_new(
+        acc, total, peak, q, rows, diagonal, tl.minimum(tile_start + block_m, length), length, sequence_start, keys,
+        values, key_stride, value_stride, kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors,
+    )  # fmt: skip
 
 
 @triton.jit
-def specialized_over_new(
+def specialized_tile(
     acc,
     total,
     peak,
-    q,
-    rows,
-    first,
-    last,
+    tile_start,
+    length,
+    sequence_start,
+    head,
+    kv_head,
+    queries,
     keys,
     values,
+    query_stride,
+    key_stride,
+    value_stride,
     scale_log2,
+    head_dim: tl.constexpr,
     window: tl.constexpr,
     soft_cap: tl.constexpr,
+    block_m: tl.constexpr,
     block_n: tl.constexpr,
+    block_d: tl.constexpr,
 ):
-    """The same by warps of three kinds: one group loads, two compute a half of the rows each, out of step.
+    """Attend to new tokens by warps of three kinds: one group loads, two compute a half of the rows each, out of step.
 
     So one half's exponentials overlap with the other's products. The compiler divides a kernel so only if it has one
-    loop: all blocks are masked. The descriptors have two dimensions because after a reshape the compiler frees a block
-    before it is read.
+    loop: all blocks are masked. Descriptors are of the sequence, beyond whose end they load zeros; they have two
+    dimensions because after a reshape the compiler frees a block before it is read.
     """
+    start = sequence_start.to(tl.int64)
+    query_rows = tl.make_tensor_descriptor(
+        queries + start * query_stride + head * head_dim, [length, head_dim], [query_stride, 1], [block_m, block_d]
+    )
+    key_rows = tl.make_tensor_descriptor(
+        keys + start * key_stride + kv_head * head_dim, [length, head_dim], [key_stride, 1], [block_n, block_d]
+    )
+    value_rows = tl.make_tensor_descriptor(
+        values + start * value_stride + kv_head * head_dim, [length, head_dim], [value_stride, 1], [block_n, block_d]
+    )
+    q = query_rows.load([tile_start, 0])
+    rows = tile_start + tl.arange(0, block_m)
+    first = 0
+    if window > 0:
+        first = tl.maximum(tile_start - window + 1, 0) // block_n * block_n
+    last = tl.where(tile_start < length, tl.minimum(tile_start + block_m, length), 0)
     factor = scale_log2 if soft_cap == 0 else 1.0
-    for start in tl.range(first, last, block_n, warp_specialize=True):
-        scores = score_block(q, keys.load([start, 0]), None, scale_log2, soft_cap)
-        scores = mask_block(scores, rows, start + tl.arange(0, block_n), window)
-        acc, total, peak = add_block(acc, total, peak, scores, values.load([start, 0]), None, factor)
+    for block in tl.range(first, last, block_n, warp_specialize=True):
+        scores = score_block(q, key_rows.load([block, 0]), None, scale_log2, soft_cap)
+        scores = mask_block(scores, rows, block + tl.arange(0, block_n), window)
+        acc, total, peak = add_block(acc, total, peak, scores, value_rows.load([block, 0]), None, factor)
     return acc, total, peak
 
 
@@ -243,65 +192,18 @@ def flash_prefill_kernel(
     else:
         peak = tl.full([block_m], LOWEST, tl.float32)
         total = tl.zeros([block_m], tl.float32)
-    first = 0
-    if window > 0:
-        first = tl.maximum(tile_start - window + 1, 0) // block_n * block_n
-    last = tl.minimum(tile_start + block_m, length)
-
     if specialized:
-        last = tl.where(tile_start < length, last, 0)
         tl.static_assert(key_cache is None, "a kernel over a prefix has several loops")
-        start = sequence_start.to(tl.int64)
-        q = tl.make_tensor_descriptor(
-            queries + start * query_stride + head * head_dim, [length, head_dim], [query_stride, 1], [block_m, block_d]
-        ).load([tile_start, 0])
-        key_rows = tl.make_tensor_descriptor(
-            keys + start * key_stride + kv_head * head_dim, [length, head_dim], [key_stride, 1], [block_n, block_d]
-        )
-        value_rows = tl.make_tensor_descriptor(
-            values + start * value_stride + kv_head * head_dim,
-            [length, head_dim],
-            [value_stride, 1],
-            [block_n, block_d],
-        )
-        acc, total, peak = specialized_over_new(
-            acc, total, peak, q, rows, first, last, key_rows, value_rows, scale_log2, window, soft_cap, block_n
+        acc, total, peak = specialized_tile(
+            acc, total, peak, tile_start, length, sequence_start, head, kv_head, queries, keys, values, query_stride,
+            key_stride, value_stride, scale_log2, head_dim, window, soft_cap, block_m, block_n, block_d,
         )  # fmt: skip
     else:
         q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
-        if key_cache is not None:
-            prefix = tl.load(prefix_lengths + sequence)
-            table = block_tables + sequence.to(tl.int64) * table_stride
-            seen = 0
-            if window > 0:
-                seen = tl.maximum(prefix + tile_start - window + 1, 0) // block_n * block_n
-            tail = tl.maximum(prefix // block_n * block_n, seen)
-            acc, total, peak = over_prefix(
-                acc, total, peak, q, prefix + rows, seen, tail, prefix, table, key_cache, value_cache, key_scales,
-                value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, window > 0,
-                block_n,
-            )  # fmt: skip
-            acc, total, peak = over_prefix(
-                acc, total, peak, q, prefix + rows, tail, prefix, prefix, table, key_cache, value_cache, key_scales,
-                value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, True, block_n,
-            )  # fmt: skip
-        # Blocks before the diagonal need no mask, save those that the window's far edge crosses.
-        diagonal = tile_start // block_n * block_n
-        if window > 0:
-            whole = tl.maximum(tile_start + block_m - window + block_n - 1, 0) // block_n * block_n
-            whole = tl.minimum(tl.maximum(whole, first), diagonal)
-            acc, total, peak = over_new(
-                acc, total, peak, q, rows, first, whole, length, sequence_start, keys, values, key_stride, value_stride,
-                kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors,
-            )  # fmt: skip
-            first = whole
-        acc, total, peak = over_new(
-            acc, total, peak, q, rows, first, diagonal, length, sequence_start, keys, values, key_stride, value_stride,
-            kv_head, scale_log2, head_dim, window, soft_cap, False, block_n, descriptors,
-        )  # fmt: skip
-        acc, total, peak = over_new(
-            acc, total, peak, q, rows, diagonal, last, length, sequence_start, keys, values, key_stride, value_stride,
-            kv_head, scale_log2, head_dim, window, soft_cap, True, block_n, descriptors,
+        acc, total, peak = prefill_tile(
+            acc, total, peak, q, tile_start, length, sequence, sequence_start, keys, values, key_cache, value_cache,
+            key_scales, value_scales, block_tables, prefix_lengths, key_stride, value_stride, table_stride, kv_head,
+            scale_log2, kv_heads, head_dim, block_size, window, soft_cap, block_n, descriptors,
         )  # fmt: skip
     result = (acc / total[:, None]).to(out.dtype.element_ty)
     tl.store(out + (at * heads + head) * head_dim + columns[None, :], result, mask=stored)
