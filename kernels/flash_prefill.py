@@ -34,7 +34,10 @@ def prefill_config(kind: str, head_dim: int, compute_capability: int, paged: boo
             return _config(64, 128, 64, 8, 2, descriptors=False)
         return _config(block_d, 32 if paged and block_d == 256 else 64, 32, 8, 2, descriptors=False)
     if block_d == 256:
-        return _config(256, 64, 32 if paged else 64, 8, 2, descriptors=True)
+        if paged:
+            return _config(256, 64, 32, 8, 2, descriptors=True)
+        rows, keys = (64, 64) if compute_capability < 100 else (128, 32)
+        return _config(256, rows, keys, 8, 2, descriptors=True)
     if paged:
         return _config(block_d, 128, 64, 8, 3, descriptors=True)
     return _config(block_d, 128, 128, 8, 2, descriptors=True)
