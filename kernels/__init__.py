@@ -28,6 +28,7 @@ OPERATIONS: dict[str, str] = {
     "route_top_k": "kernels.expert_routing",
     "sample": "kernels.sampling",
     "scatter_blocks": "kernels.kv_copy",
+    "mixed_attention": "kernels.mixed_attention",
     "silu_mul": "kernels.elementwise",
     "sort_tokens_by_expert": "kernels.expert_sorting",
     "sum_copies": "kernels.moe",

@@ -14,6 +14,18 @@ LOWEST = tl.constexpr(-1.0e30)
 
 
 @triton.jit
+def before_any_block(sink, rows: tl.constexpr, width: tl.constexpr):
+    """``acc``, ``total`` and ``peak`` of nothing seen but a sink: a logit, one for each row, or none."""
+    if sink is None:
+        total = tl.zeros([rows], tl.float32)
+        peak = tl.full([rows], LOWEST, tl.float32)
+    else:
+        total = tl.full([rows], 1.0, tl.float32)
+        peak = tl.zeros([rows], tl.float32) + sink * LOG2_E
+    return tl.zeros([rows, width], tl.float32), total, peak
+
+
+@triton.jit
 def score_block(q, k, key_scale, scale_log2, soft_cap: tl.constexpr):
     """Products of queries and keys; where there is a soft cap they are scaled, capped and in log2 units."""
     scores = tl.dot(q, tl.trans(k), input_precision="ieee")

@@ -1,22 +1,16 @@
 """Prefill attention: whole prompts or chunks of them, of different lengths in one batch."""
 
 import math
-from typing import Any
 
 import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
-from kernels.errors import UnsupportedFormError, require_form
 from kernels.flash_prefill_kernel import flash_prefill_kernel
 from kernels.flash_prefill_reference import flash_prefill_reference
 from kernels.launch import LaunchConfig, capability, operation
-
-HEAD_DIMS = (64, 96, 128, 256)
-BLOCK_SIZES = (16, 32, 64, 128)
-_TYPES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}
-_CACHE_TYPES = {torch.int8: "i8", torch.float8_e4m3fn: "fp8e4nv"}
+from kernels.prefill_inputs import HEAD_DIMS, STRIDES, TYPE_NAMES, argument_types, check_prefix, check_tokens
 
 
 def prefill_config(kind: str, head_dim: int, compute_capability: int, paged: bool = False) -> LaunchConfig:
@@ -82,30 +76,16 @@ def flash_prefill(
 
     Raises ``UnsupportedFormError`` for what the kernel has no form for.
     """
-    heads, head_dim = q.shape[1:]
-    kv_heads = k.shape[1]
-    require_form("flash_prefill", "data type", q.dtype, _TYPES)
-    require_form("flash_prefill", "head_dim", head_dim, HEAD_DIMS)
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        require_form("flash_prefill", f"strides within a token of {name}", tensor.stride()[1:], [(head_dim, 1)])
-    if heads % kv_heads:
-        raise UnsupportedFormError("flash_prefill", "heads", heads, [f"multiples of its {kv_heads} kv_heads"])
-    if not scale > 0:
-        raise UnsupportedFormError("flash_prefill", "scale", scale, ["scales above 0"])
-    block_size = 1
+    check_tokens("flash_prefill", q, k, v, scale)
     if key_cache is not None:
-        block_size = key_cache.shape[2]
-        require_form("flash_prefill", "block_size", block_size, BLOCK_SIZES)
-        _require_cache("key_cache", key_cache, key_scales, q.dtype)
-        _require_cache("value_cache", value_cache, value_scales, q.dtype)
-        for name, needed in (("block_tables", block_tables), ("prefix_lengths", prefix_lengths)):
-            if needed is None:
-                raise UnsupportedFormError("flash_prefill", name, None, ["a tensor, where there is a key_cache"])
+        cache = (key_cache, value_cache, block_tables, prefix_lengths, key_scales, value_scales)
+        check_prefix("flash_prefill", q.dtype, *cache)
+    heads, head_dim = q.shape[1:]
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     sequences = len(query_starts) - 1
     if not (len(q) and sequences and max_query_tokens):
         return out
-    config = config or prefill_config(_TYPES[q.dtype], head_dim, capability(q.device), key_cache is not None)
+    config = config or prefill_config(TYPE_NAMES[q.dtype], head_dim, capability(q.device), key_cache is not None)
     block = [config.tiles["block_n"], 1, config.tiles["block_d"]]
     keys, values = (TensorDescriptor.from_tensor(x, block) if config.tiles["descriptors"] else x for x in (k, v))
     if config.tiles["specialized"]:
@@ -130,9 +110,9 @@ def flash_prefill(
         0 if block_tables is None else block_tables.stride(0),
         scale * math.log2(math.e),
         heads=heads,
-        kv_heads=kv_heads,
+        kv_heads=k.shape[1],
         head_dim=head_dim,
-        block_size=block_size,
+        block_size=1 if key_cache is None else key_cache.shape[2],
         window=window,
         soft_cap=soft_cap,
         **config.arguments(),
@@ -143,13 +123,6 @@ def flash_prefill(
 def _scratch(size: int, alignment: int, stream: int | None) -> torch.Tensor:
     """Where the kernel makes its descriptors; PyTorch aligns to 512 bytes."""
     return torch.empty(size, dtype=torch.int8, device="cuda")
-
-
-def _require_cache(name: str, cache: torch.Tensor | None, scales: torch.Tensor | None, dtype: torch.dtype) -> None:
-    if cache is None:
-        raise UnsupportedFormError("flash_prefill", name, None, ["a tensor, where there is a key_cache"])
-    require_form("flash_prefill", f"data type of {name}", cache.dtype, [dtype] if scales is None else _CACHE_TYPES)
-    require_form("flash_prefill", f"contiguity of {name}", cache.is_contiguous(), [True])
 
 
 def compiled_forms() -> list[CompiledForm]:
@@ -179,24 +152,9 @@ def _form(
     cache: str | None = None,
 ) -> CompiledForm:
     config = prefill_config(kind, head_dim, compute_capability, cache is not None)
-    types = dict.fromkeys(("queries", "out"), f"*{kind}")
-    tiles = config.tiles
-    block = f"tensordesc<{kind}[{tiles['block_n']}, 1, {tiles['block_d']}]>"
-    types |= dict.fromkeys(("keys", "values"), block if tiles["descriptors"] else f"*{kind}")
-    types |= {"query_starts": "*i32", "scale_log2": "fp32"}
-    strides = ("query_stride", "key_stride", "value_stride", "table_stride")
-    types |= dict.fromkeys(strides, "i32")
-    constants: dict[str, Any] = {"heads": 32, "kv_heads": 8, "head_dim": head_dim, "block_size": 16}
+    types, constants = argument_types(kind, config, sinks, cache)
+    constants |= {"heads": 32, "kv_heads": 8, "head_dim": head_dim, "block_size": 16}
     constants |= {"window": window, "soft_cap": soft_cap}
-    if sinks:
-        types["sinks"] = "*fp32"
-    if cache is not None:
-        types |= dict.fromkeys(("key_cache", "value_cache"), f"*{cache}")
-        types |= dict.fromkeys(("block_tables", "prefix_lengths"), "*i32")
-        if cache in _CACHE_TYPES.values():
-            types |= dict.fromkeys(("key_scales", "value_scales"), "*fp32")
-    optional = ("sinks", "key_cache", "value_cache", "key_scales", "value_scales", "block_tables", "prefix_lengths")
-    constants |= {name: None for name in optional if name not in types}
     form = f"{kind} {head_dim}"
     form += f" window {window}" if window else ""
     form += f" cap {soft_cap:g}" if soft_cap else ""
@@ -204,4 +162,4 @@ def _form(
     form += f" over {cache}" if cache else ""
     configs = {compute_capability: config}
     expected = {} if kind == "fp32" else {90: "wgmma", 100: "tcgen05"}
-    return CompiledForm(flash_prefill_kernel, form, types, constants, configs, strides, expected)
+    return CompiledForm(flash_prefill_kernel, form, types, constants, configs, STRIDES, expected)

@@ -3,15 +3,7 @@
 import triton
 import triton.language as tl
 
-from kernels.attention_blocks import (
-    LOG2_E,
-    LOWEST,
-    add_block,
-    mask_block,
-    over_new,
-    over_prefix,
-    score_block,
-)
+from kernels.attention_blocks import add_block, before_any_block, mask_block, over_new, over_prefix, score_block
 
 
 @triton.jit
@@ -140,6 +132,67 @@ def specialized_tile(
 
 
 @triton.jit
+def prefill_program(
+    tile_start,
+    head,
+    sequence,
+    sequence_start,
+    length,
+    queries,
+    keys,
+    values,
+    out,
+    sinks,
+    key_cache,
+    value_cache,
+    key_scales,
+    value_scales,
+    block_tables,
+    prefix_lengths,
+    query_stride,
+    key_stride,
+    value_stride,
+    table_stride,
+    scale_log2,
+    heads: tl.constexpr,
+    kv_heads: tl.constexpr,
+    head_dim: tl.constexpr,
+    block_size: tl.constexpr,
+    window: tl.constexpr,
+    soft_cap: tl.constexpr,
+    block_d: tl.constexpr,
+    block_m: tl.constexpr,
+    block_n: tl.constexpr,
+    descriptors: tl.constexpr,
+    specialized: tl.constexpr,
+):
+    """Attend from the tile of queries that begins at ``tile_start`` of a sequence, and store."""
+    kv_head = head // (heads // kv_heads)
+    rows = tile_start + tl.arange(0, block_m)
+    columns = tl.arange(0, block_d)
+    stored = (rows < length)[:, None] & (columns < head_dim)[None, :]
+    at = (sequence_start + rows).to(tl.int64)[:, None]
+
+    sink = None if sinks is None else tl.load(sinks + head)
+    acc, total, peak = before_any_block(sink, block_m, block_d)
+    if specialized:
+        tl.static_assert(key_cache is None, "a kernel over a prefix has several loops")
+        acc, total, peak = specialized_tile(
+            acc, total, peak, tile_start, length, sequence_start, head, kv_head, queries, keys, values, query_stride,
+            key_stride, value_stride, scale_log2, head_dim, window, soft_cap, block_m, block_n, block_d,
+        )  # fmt: skip
+    else:
+        q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
+        acc, total, peak = prefill_tile(
+            acc, total, peak, q, tile_start, length, sequence, sequence_start, keys, values, key_cache, value_cache,
+            key_scales, value_scales, block_tables, prefix_lengths, key_stride, value_stride, table_stride, kv_head,
+            scale_log2, kv_heads, head_dim, block_size, window, soft_cap, block_n, descriptors,
+        )  # fmt: skip
+    result = (acc / total[:, None]).to(out.dtype.element_ty)
+    tl.store(out + (at * heads + head) * head_dim + columns[None, :], result, mask=stored)
+
+
+@triton.jit
 def flash_prefill_kernel(
     queries,
     keys,
@@ -179,31 +232,9 @@ def flash_prefill_kernel(
     tile_start = (tl.num_programs(0) - 1 - tl.program_id(0)) * block_m
     if not specialized and tile_start >= length:  # a kernel with specialized warps cannot end early
         return
-    kv_head = head // (heads // kv_heads)
-    rows = tile_start + tl.arange(0, block_m)
-    columns = tl.arange(0, block_d)
-    stored = (rows < length)[:, None] & (columns < head_dim)[None, :]
-    at = (sequence_start + rows).to(tl.int64)[:, None]
-
-    acc = tl.zeros([block_m, block_d], tl.float32)
-    if sinks is not None:
-        peak = tl.zeros([block_m], tl.float32) + tl.load(sinks + head) * LOG2_E
-        total = tl.full([block_m], 1.0, tl.float32)
-    else:
-        peak = tl.full([block_m], LOWEST, tl.float32)
-        total = tl.zeros([block_m], tl.float32)
-    if specialized:
-        tl.static_assert(key_cache is None, "a kernel over a prefix has several loops")
-        acc, total, peak = specialized_tile(
-            acc, total, peak, tile_start, length, sequence_start, head, kv_head, queries, keys, values, query_stride,
-            key_stride, value_stride, scale_log2, head_dim, window, soft_cap, block_m, block_n, block_d,
-        )  # fmt: skip
-    else:
-        q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
-        acc, total, peak = prefill_tile(
-            acc, total, peak, q, tile_start, length, sequence, sequence_start, keys, values, key_cache, value_cache,
-            key_scales, value_scales, block_tables, prefix_lengths, key_stride, value_stride, table_stride, kv_head,
-            scale_log2, kv_heads, head_dim, block_size, window, soft_cap, block_n, descriptors,
-        )  # fmt: skip
-    result = (acc / total[:, None]).to(out.dtype.element_ty)
-    tl.store(out + (at * heads + head) * head_dim + columns[None, :], result, mask=stored)
+    prefill_program(
+        tile_start, head, sequence, sequence_start, length, queries, keys, values, out, sinks, key_cache, value_cache,
+        key_scales, value_scales, block_tables, prefix_lengths, query_stride, key_stride, value_stride, table_stride,
+        scale_log2, heads, kv_heads, head_dim, block_size, window, soft_cap, block_d, block_m, block_n, descriptors,
+        specialized,
+    )  # fmt: skip

@@ -1,0 +1,282 @@
+"""Attention of a batch of decodes and prefill chunks in one launch.
+
+Decodes are bound by memory and chunks by arithmetic; in one launch they share the GPU (Kamath et al., POD-Attention,
+arXiv:2410.18038, who go further and pair them on each multiprocessor). The first programs are decodes, one a sequence
+and key head, its group of query heads as rows; then come the tiles of ``flash_prefill``. A decode's context is not
+split, which suits batches with at least as many pairs of sequence and key head as the GPU has multiprocessors.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.attention_blocks import before_any_block, over_new, over_prefix
+from kernels.errors import UnsupportedFormError
+from kernels.flash_prefill import prefill_config
+from kernels.flash_prefill_kernel import prefill_program
+from kernels.flash_prefill_reference import flash_prefill_reference
+from kernels.launch import LaunchConfig, capability, operation
+from kernels.prefill_inputs import STRIDES, TYPE_NAMES, argument_types, check_prefix, check_tokens
+
+
+@triton.jit
+def decode_program(
+    sequence,
+    kv_head,
+    queries,
+    keys,
+    values,
+    out,
+    query_starts,
+    sinks,
+    key_cache,
+    value_cache,
+    key_scales,
+    value_scales,
+    block_tables,
+    prefix_lengths,
+    query_stride,
+    key_stride,
+    value_stride,
+    table_stride,
+    scale_log2,
+    heads: tl.constexpr,
+    kv_heads: tl.constexpr,
+    head_dim: tl.constexpr,
+    block_size: tl.constexpr,
+    window: tl.constexpr,
+    soft_cap: tl.constexpr,
+    block_g: tl.constexpr,
+    block_d: tl.constexpr,
+    block_n: tl.constexpr,
+):
+    """Attend from the one new token of a sequence, in all heads of a group, to its prefix and itself."""
+    group: tl.constexpr = heads // kv_heads
+    rows = tl.arange(0, block_g)
+    columns = tl.arange(0, block_d)
+    stored = (rows < group)[:, None] & (columns < head_dim)[None, :]
+    token = tl.load(query_starts + sequence)
+    offsets = (kv_head * group + rows)[:, None] * head_dim + columns[None, :]
+    q = tl.load(queries + token.to(tl.int64) * query_stride + offsets, mask=stored, other=0.0)
+    sink = None if sinks is None else tl.load(sinks + kv_head * group + rows, mask=rows < group, other=0.0)
+    acc, total, peak = before_any_block(sink, block_g, block_d)
+    prefix = tl.load(prefix_lengths + sequence)
+    table = block_tables + sequence.to(tl.int64) * table_stride
+    first = 0
+    if window > 0:
+        first = tl.maximum(prefix - window + 1, 0) // block_n * block_n
+    query = tl.zeros([block_g], tl.int32)  # all rows are the first new token
+    acc, total, peak = over_prefix(
+        acc, total, peak, q, prefix + query, first, prefix, prefix, table, key_cache, value_cache, key_scales,
+        value_scales, kv_head, scale_log2, kv_heads, block_size, head_dim, window, soft_cap, True, block_n,
+    )  # fmt: skip
+    acc, total, peak = over_new(
+        acc, total, peak, q, query, 0, 1, 1, token, keys, values, key_stride, value_stride, kv_head, scale_log2,
+        head_dim, 0, soft_cap, True, 16, False,
+    )  # fmt: skip
+    result = (acc / total[:, None]).to(out.dtype.element_ty)
+    tl.store(out + token.to(tl.int64) * heads * head_dim + offsets, result, mask=stored)
+
+
+@triton.jit
+def mixed_attention_kernel(
+    queries,
+    keys,
+    values,
+    key_descriptor,
+    value_descriptor,
+    out,
+    query_starts,
+    sinks,
+    key_cache,
+    value_cache,
+    key_scales,
+    value_scales,
+    block_tables,
+    prefix_lengths,
+    query_stride,
+    key_stride,
+    value_stride,
+    table_stride,
+    scale_log2,
+    decodes,
+    tiles,
+    heads: tl.constexpr,
+    kv_heads: tl.constexpr,
+    head_dim: tl.constexpr,
+    block_size: tl.constexpr,
+    window: tl.constexpr,
+    soft_cap: tl.constexpr,
+    block_g: tl.constexpr,
+    block_d: tl.constexpr,
+    block_m: tl.constexpr,
+    block_n: tl.constexpr,
+    decode_n: tl.constexpr,
+    descriptors: tl.constexpr,
+):
+    """Grid: decodes by key heads, then chunks by heads by tiles. Chunks load by the descriptors where there are any."""
+    program = tl.program_id(0)
+    if program < decodes * kv_heads:
+        decode_program(
+            program // kv_heads, program % kv_heads, queries, keys, values, out, query_starts, sinks, key_cache,
+            value_cache, key_scales, value_scales, block_tables, prefix_lengths, query_stride, key_stride, value_stride,
+            table_stride, scale_log2, heads, kv_heads, head_dim, block_size, window, soft_cap, block_g, block_d,
+            decode_n,
+        )  # fmt: skip
+    else:
+        work = program - decodes * kv_heads
+        sequence = decodes + work // tiles // heads
+        sequence_start = tl.load(query_starts + sequence)
+        length = tl.load(query_starts + sequence + 1) - sequence_start
+        tile_start = (tiles - 1 - work % tiles) * block_m
+        if tile_start < length:
+            prefill_program(
+                tile_start, work // tiles % heads, sequence, sequence_start, length, queries,
+                key_descriptor if descriptors else keys,
+                value_descriptor if descriptors else values,
+                out, sinks, key_cache, value_cache, key_scales, value_scales, block_tables, prefix_lengths,
+                query_stride, key_stride, value_stride, table_stride, scale_log2, heads, kv_heads, head_dim, block_size,
+                window, soft_cap, block_d, block_m, block_n, descriptors, False,
+            )  # fmt: skip
+
+
+def mixed_config(kind: str, head_dim: int, compute_capability: int) -> LaunchConfig:
+    """The launch for a data type and head dimension on a GPU: that of prefill over a prefix."""
+    config = prefill_config(kind, head_dim, compute_capability, paged=True)
+    tiles = {name: config.tiles[name] for name in ("block_d", "block_m", "block_n", "descriptors")}
+    return LaunchConfig({**tiles, "decode_n": tiles["block_n"]}, config.num_warps, config.num_stages)
+
+
+def mixed_attention_reference(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    query_starts: torch.Tensor,
+    max_query_tokens: int,
+    decodes: int,
+    scale: float,
+    *,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    block_tables: torch.Tensor,
+    prefix_lengths: torch.Tensor,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    window: int = 0,
+    soft_cap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The same as ``mixed_attention``, computed in float64; a decode is a chunk of one token."""
+    return flash_prefill_reference(
+        q, k, v, query_starts, max_query_tokens, scale, window=window, soft_cap=soft_cap, sinks=sinks,
+        key_cache=key_cache, value_cache=value_cache, block_tables=block_tables, prefix_lengths=prefix_lengths,
+        key_scales=key_scales, value_scales=value_scales,
+    )  # fmt: skip
+
+
+@operation(mixed_attention_reference)
+def mixed_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    query_starts: torch.Tensor,
+    max_query_tokens: int,
+    decodes: int,
+    scale: float,
+    *,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    block_tables: torch.Tensor,
+    prefix_lengths: torch.Tensor,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    window: int = 0,
+    soft_cap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+    config: LaunchConfig | None = None,
+) -> torch.Tensor:
+    """``flash_prefill`` over a prefix for a batch whose first ``decodes`` sequences have one new token each.
+
+    Arguments are those of ``flash_prefill``; the keys and values of all new tokens, also of decodes, are in ``k`` and
+    ``v``, and ``prefix_lengths`` counts the tokens before them.
+
+    Raises ``UnsupportedFormError`` for what the kernel has no form for.
+    """
+    check_tokens("mixed_attention", q, k, v, scale)
+    cache = (key_cache, value_cache, block_tables, prefix_lengths, key_scales, value_scales)
+    check_prefix("mixed_attention", q.dtype, *cache)
+    sequences = len(query_starts) - 1
+    if not 0 <= decodes <= sequences:
+        raise UnsupportedFormError("mixed_attention", "decodes", decodes, [f"0 to {sequences} for as many sequences"])
+    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    heads, head_dim = q.shape[1:]
+    kv_heads = k.shape[1]
+    config = config or mixed_config(TYPE_NAMES[q.dtype], head_dim, capability(q.device))
+    tiles = triton.cdiv(max_query_tokens, config.tiles["block_m"])
+    programs = decodes * kv_heads + (sequences - decodes) * heads * tiles
+    if not (len(q) and programs):
+        return out
+    block = [config.tiles["block_n"], 1, config.tiles["block_d"]]
+    descriptors = [TensorDescriptor.from_tensor(x, block) if config.tiles["descriptors"] else None for x in (k, v)]
+    mixed_attention_kernel[(programs,)](
+        q,
+        k,
+        v,
+        *descriptors,
+        out,
+        query_starts,
+        sinks,
+        key_cache,
+        value_cache,
+        key_scales,
+        value_scales,
+        block_tables,
+        prefix_lengths,
+        q.stride(0),
+        k.stride(0),
+        v.stride(0),
+        block_tables.stride(0),
+        scale * math.log2(math.e),
+        decodes,
+        max(tiles, 1),
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        block_size=key_cache.shape[2],
+        window=window,
+        soft_cap=soft_cap,
+        block_g=max(16, triton.next_power_of_2(heads // kv_heads)),
+        **config.arguments(),
+    )
+    return out
+
+
+def compiled_forms() -> list[CompiledForm]:
+    """The forms of this file's kernels, for ahead-of-time compilation."""
+    forms = []
+    for compute_capability in CAPABILITIES:
+        caches = ("bf16", "i8", "fp8e4nv") if compute_capability >= 90 else ("bf16", "i8")
+        for head_dim, cache in [(128, cache) for cache in caches] + [(64, "bf16"), (256, "bf16")]:
+            config = mixed_config("bf16", head_dim, compute_capability)
+            types, constants = argument_types("bf16", config, sinks=False, cache=cache)
+            for name in ("key", "value"):
+                loaded = types[f"{name}s"]
+                types[f"{name}s"] = "*bf16"
+                if loaded == "*bf16":
+                    constants[f"{name}_descriptor"] = None
+                else:
+                    types[f"{name}_descriptor"] = loaded
+            types |= {"decodes": "i32", "tiles": "i32"}
+            constants |= {"heads": 32, "kv_heads": 8, "head_dim": head_dim, "block_size": 16, "block_g": 16}
+            constants |= {"window": 0, "soft_cap": 0.0}
+            form = f"bf16 {head_dim} over {cache}"
+            configs = {compute_capability: config}
+            expected = {90: "wgmma", 100: "tcgen05"}
+            forms.append(
+                CompiledForm(mixed_attention_kernel, form, types, constants, configs, STRIDES, expected)
+            )  # fmt: skip
+    return forms
