@@ -5,14 +5,14 @@
 | service | prompt tokens of admitted requests, and output tokens delivered, each times its weight |
 | fair share | what an equal division among the tenants that have requests waiting would have given one of them |
 | Jain's index | (sum x)^2 / (n sum x^2) over the n tenants that competed, x being service over fair share |
-| maximal service difference | the greatest, at any time, between the service since the start of two tenants |
+| maximal service difference | the greatest between two tenants over a time in which both have requests waiting |
 
 Totals say nothing once everybody is served in full, so x counts service only while at least two tenants have requests
 waiting, and of those tenants only: whoever has none waiting gets all that it asks for. Without such a time nobody
 competed, and there is no index. That x is an allocation over the fair one, and the index over it, are after Jain et al.
 (DEC-TR-301, 1984), that service is compared while backlogged is the measure of fair queueing (Golestani, INFOCOM 1994);
 recalled. Times are taken at 2001 points of the run; a tenant competes between two of them if it has requests waiting at
-both.
+both. For the maximal service difference see ``service_difference.py``.
 
 Service of a request's output is taken to grow evenly from its first token to its last. Weights are those of the virtual
 token counter by default: 1 for a prompt token, 2 for an output token.
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from simcore.metrics.definitions import Float64Array
+from simcore.metrics.service_difference import backlogged_throughout, max_service_difference
 from simcore.result import Columns
 
 PROMPT_WEIGHT, OUTPUT_WEIGHT = 1.0, 2.0
@@ -132,7 +133,7 @@ def fairness(
     return {
         "weights": {"prompt_token": PROMPT_WEIGHT, "output_token": OUTPUT_WEIGHT},
         "jain_index": _competition_index(curves, backlogged(requests, times_s)),
-        "max_service_difference": float((curves.max(axis=0) - curves.min(axis=0)).max()),
+        "max_service_difference": max_service_difference(curves, backlogged_throughout(requests, times_s)),
         "tenants": by_tenant,
     }
 

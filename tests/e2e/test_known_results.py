@@ -58,7 +58,7 @@ def test_the_shortest_first_has_the_least_mean_latency_on_one_slot(rate_per_s):
 
 
 def services(ordering, end_s, slots=64):
-    """Weighted service of both tenants, the greatest difference between them at any time, and requests waiting."""
+    """Weighted service of both tenants, and the greatest difference between them."""
     result = backlog(ordering, end_s, slots)
     for name in ("a", "b"):
         waiting = np.isnan(result.requests["first_scheduled_s"]) & (result.requests["tenant"] == name)

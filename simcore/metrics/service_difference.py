@@ -1,0 +1,66 @@
+"""The maximal service difference: how far apart two tenants come while both have requests waiting.
+
+W_i(t1, t2) is the service that tenant i gets between two times. The figure is the greatest |W_f(t1, t2) - W_g(t1, t2)|
+over all pairs of tenants and all intervals throughout which both are backlogged, that is, have requests waiting for
+their first step. This is what the virtual token counter bounds by twice the greater of the prompt weight times the
+longest prompt, and of the output weight times the most tokens in a running batch (Sheng et al., OSDI 2024, theorem
+4.4). Without such an interval there is no figure: whoever has nothing waiting gets all that it asks for, so a
+difference says nothing.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from simcore.metrics.definitions import Float64Array
+from simcore.result import Columns
+
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+MOST_TENANTS = 200
+"""Tenants whose pairs are looked at: those served most where there are more, as pairs grow by the square."""
+
+
+def backlogged_throughout(requests: Columns, times_s: Float64Array) -> BoolArray:
+    """Whether each tenant, one row each, has requests waiting all the time between each two successive times."""
+    until_s = np.where(np.isnan(requests["first_scheduled_s"]), requests["end_s"], requests["first_scheduled_s"])
+    until_s = np.where(np.isnan(until_s), np.inf, until_s)
+    rows = []
+    for tenant in np.unique(requests["tenant"]):
+        own = requests["tenant"] == tenant
+        came, went = np.sort(requests["arrival_s"][own]), np.sort(until_s[own])
+        # Nobody waits from when as many went as had come, until the next comes.
+        idle = np.concatenate(([0.0], went))
+        until = np.concatenate((came, [np.inf]))
+        empty = idle < until
+        first = np.searchsorted(times_s, idle[empty], "right") - 1
+        last = np.searchsorted(times_s, until[empty], "left")
+        changes = np.zeros(len(times_s) + 1, dtype=np.int64)
+        np.add.at(changes, np.maximum(first, 0), 1)
+        np.add.at(changes, last, -1)
+        rows.append(np.cumsum(changes)[: len(times_s) - 1] == 0)
+    return np.array(rows)
+
+
+def max_service_difference(service: Float64Array, waiting: BoolArray) -> float | None:
+    """The figure, None if no two tenants were backlogged together.
+
+    ``service`` since the start has a row for each tenant and a column for each time, ``waiting`` a column for each span
+    between two times. The extremes of W_f - W_g since the start give the difference over any interval within a run of
+    spans in which both wait.
+    """
+    most_served = np.argsort(-service[:, -1], kind="stable")[:MOST_TENANTS]
+    service, waiting = service[most_served], waiting[most_served]
+    one, other = np.triu_indices(len(service), k=1)
+    met = [pair for pair in zip(one, other, strict=True) if np.any(waiting[pair[0]] & waiting[pair[1]])]
+    if not met:
+        return None
+    one, other = np.array(met).T
+    least = most = service[one, 0] - service[other, 0]
+    greatest = 0.0
+    for place in range(waiting.shape[1]):
+        both = waiting[one, place] & waiting[other, place]
+        apart = service[one, place + 1] - service[other, place + 1]
+        least = np.where(both, np.minimum(least, apart), apart)
+        most = np.where(both, np.maximum(most, apart), apart)
+        greatest = max(greatest, float((most - least).max()))
+    return greatest
