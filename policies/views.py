@@ -47,7 +47,7 @@ class RequestView(Protocol):
 class GroupView(Protocol):
     """Requests that an ordering treats as one party: a tenant's, or those of one level.
 
-    Counts are of one replica. Service counts once what is computed again after a preemption.
+    Counts are of one replica. Tokens served count once what is computed again after a preemption, seconds each time.
     """
 
     @property
@@ -73,6 +73,10 @@ class GroupView(Protocol):
     @property
     def output_tokens_served(self) -> int:
         """Output tokens that its requests have got so far."""
+
+    @property
+    def service_s(self) -> float:
+        """Seconds of the steps so far that its requests have got: each step's divided among the tokens it computed."""
 
 
 class RunningView(Protocol):

@@ -261,6 +261,8 @@ class Replica:
         """Note that the plan's steps, which began at ``start_ns``, are done."""
         scheduler, executor, pool = self.scheduler, self._executor, self.scheduler.pool
         steps = len(durations_ns)
+        if scheduler.groups is not None:
+            scheduler.groups.took(plan, sum(map(int, durations_ns)))
         if plan.chunks or plan.stalled:
             self.work.count_step(plan, pool, self._sampled_rows)
             self.ranges.count_step(plan, pool, self._sampled_rows, durations_ns[0])

@@ -15,8 +15,8 @@ from policies.views import GroupView, RequestView
 class Hybrid(GroupOrdering):
     """Serve the most urgent level first, within it the shortest predicted output first.
 
-    The lowest level that waits is sure of ``lowest_share`` of the tokens served to those that wait, counted anew in
-    every window of ``window_s``.
+    The lowest level that waits is sure of ``lowest_share`` of the time of those that wait, counted anew in every window
+    of ``window_s``. A step's time is divided among the tokens that it computes.
 
     Source: own, of priority levels and shortest job first.
     """
@@ -52,8 +52,8 @@ class Hybrid(GroupOrdering):
         return lowest if short else min(groups, key=_level)
 
     def admitted(self, request: RequestView, now_s: float) -> None:
-        """Start a window, if it is time to."""
-        self._recent.admitted(now_s)
+        """Charge it to its level."""
+        self._recent.admitted(self.group(request), request, now_s)
 
     @property
     def predictors(self) -> tuple[LengthPredictor, ...]:

@@ -16,8 +16,9 @@ class Priority(GroupOrdering):
 
     With ``ageing_s`` a waiting request gains one level every so many seconds. So a request of level p is overtaken only
     by requests of level q < p that arrive less than (p - q) * ageing_s after it: that bounds its starvation.
-    ``minimum_share`` maps levels to the share of tokens that each of them gets while it has requests waiting, of those
-    served to all levels that wait, counted anew in every window of ``window_s``: an idle level saves up no claim.
+    ``minimum_share`` maps levels to the share of time that each of them gets while it has requests waiting, of that of
+    all levels that wait, counted anew in every window of ``window_s``: an idle level saves up no claim. The time of a
+    step is divided among the tokens that it computes.
 
     Source: levels as in vLLM's policy priority; ageing and shares are our own.
     """
@@ -53,8 +54,8 @@ class Priority(GroupOrdering):
         return min(groups, key=lambda group: (self._urgency(group.first), group.first.number))
 
     def admitted(self, request: RequestView, now_s: float) -> None:
-        """Start a window, if it is time to."""
-        self._recent.admitted(now_s)
+        """Charge it to its level."""
+        self._recent.admitted(self.group(request), request, now_s)
 
     def _urgency(self, request: RequestView) -> tuple[float, float]:
         aged = request.arrival_s / self.ageing_s if self.ageing_s is not None else 0.0

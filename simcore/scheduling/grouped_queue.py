@@ -3,8 +3,11 @@
 from itertools import count
 
 from policies.ordering import GroupOrdering
+from simcore.clock import to_s
 from simcore.request import UNSET, Request
 from simcore.scheduling.decode_pool import DecodePool
+from simcore.scheduling.plan import BatchPlan
+from simcore.scheduling.step_time import StepTime
 from simcore.scheduling.waiting_queue import RequestHeap
 
 
@@ -12,7 +15,8 @@ class Group:
     """The requests of one group on one replica: those that wait, and counts of what they hold and have been served.
 
     Output is counted without touching the requests: ``_offset`` is the sum, over members of the decode pool, of the
-    pool's step at which their output would have been empty.
+    pool's step at which their output would have been empty. So is time, by ``_time_offset``, the sum of what members
+    need not be given of ``StepTime``.
     """
 
     __slots__ = (
@@ -21,13 +25,16 @@ class Group:
         "_origins",
         "_output_settled",
         "_pool",
+        "_spent_s",
+        "_time",
+        "_time_offset",
         "heap",
         "name",
         "prompt_tokens_served",
         "running_requests",
     )
 
-    def __init__(self, name: str, pool: DecodePool) -> None:
+    def __init__(self, name: str, pool: DecodePool, time: StepTime) -> None:
         self.name = name
         self.heap = RequestHeap()
         self.running_requests = 0
@@ -37,6 +44,9 @@ class Group:
         self._origins = 0
         self._offset = 0
         self._output_settled = 0
+        self._time = time
+        self._time_offset = 0.0
+        self._spent_s = 0.0
 
     @property
     def first(self) -> Request:
@@ -53,6 +63,19 @@ class Group:
         """Output tokens that its requests have got so far."""
         return self._output_settled + self._members * self._pool.steps - self._offset
 
+    @property
+    def service_s(self) -> float:
+        """Seconds of steps that its requests have got, each step's divided among the tokens that it computed."""
+        return self._spent_s + self._members * self._time.per_member_s - self._time_offset
+
+    def prefilled(self, service_s: float) -> None:
+        """Count the part of a step that went to the chunk of a prompt."""
+        self._spent_s += service_s
+
+    def sat_out(self, service_s: float) -> None:
+        """A member of the pool had nothing of a step of which each token got so much."""
+        self._time_offset += service_s
+
     def admitted(self, request: Request) -> None:
         """Count a request that now runs; its prompt is counted the first time only."""
         self.running_requests += 1
@@ -65,6 +88,7 @@ class Group:
         self._origins += request.origin
         self._offset += request.origin + request.prompt_tokens - 1
         self._output_settled -= request.known_output_tokens - new_tokens
+        self._time_offset += self._time.per_member_s
 
     def moved(self, steps: int) -> None:
         """A member's origin has moved on by ``steps``."""
@@ -79,6 +103,7 @@ class Group:
             self._origins -= request.origin
             self._offset -= request.origin + request.prompt_tokens - 1
             self._output_settled += request.generated_tokens
+            self._time_offset -= self._time.per_member_s
         elif finished:
             self._output_settled += 1
 
@@ -86,11 +111,12 @@ class Group:
 class GroupedQueue:
     """Heaps by group; the ordering policy chooses among the groups that wait."""
 
-    __slots__ = ("_chosen", "_ordering", "_pool", "_tickets", "_waiting", "groups", "size")
+    __slots__ = ("_chosen", "_ordering", "_pool", "_tickets", "_time", "_waiting", "groups", "size")
 
     def __init__(self, ordering: GroupOrdering, pool: DecodePool) -> None:
         self._ordering = ordering
         self._pool = pool
+        self._time = StepTime()
         self.groups: dict[str, Group] = {}
         self._waiting: dict[str, Group] = {}
         self._chosen: Group | None = None
@@ -102,8 +128,21 @@ class GroupedQueue:
         name = self._ordering.group(request)
         group = self.groups.get(name)
         if group is None:
-            group = self.groups[name] = Group(name, self._pool)
+            group = self.groups[name] = Group(name, self._pool, self._time)
         return group
+
+    def took(self, plan: BatchPlan, elapsed_ns: int) -> None:
+        """Take note, before anybody finishes, how long the steps of a plan took."""
+        if not plan.chunks and not plan.stalled:
+            self._time.decoded(elapsed_ns, plan.decoding)
+            return
+        per_token_s = to_s(elapsed_ns) / (plan.decoding + plan.prefill_tokens)
+        if plan.decoding:
+            self._time.add(per_token_s)
+            for request in plan.stalled:
+                self.group_of(request).sat_out(per_token_s)
+        for request, tokens, _ in plan.chunks:
+            self.group_of(request).prefilled(tokens * per_token_s)
 
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""

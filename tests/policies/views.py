@@ -26,6 +26,7 @@ class FakeGroup:
     context_tokens: int = 0
     prompt_tokens_served: int = 0
     output_tokens_served: int = 0
+    service_s: float = 0.0
 
 
 @dataclass

@@ -13,10 +13,10 @@ from policies.prediction.oracle import Oracle
 from tests.policies.views import FakeGroup, FakeRequest, known
 
 
-def level(priority, arrival_s=0.0, prompt_served=0, output_served=0, number=None):
+def level(priority, arrival_s=0.0, service_s=0.0, number=None, prompt_tokens=100):
     """A level whose next request came at that time."""
-    request = FakeRequest(priority if number is None else number, arrival_s, priority=priority)
-    return FakeGroup(str(priority), request, 0, 0, prompt_served, output_served)
+    request = FakeRequest(priority if number is None else number, arrival_s, prompt_tokens, priority=priority)
+    return FakeGroup(str(priority), request, service_s=service_s)
 
 
 def test_the_most_urgent_level_is_first_however_long_others_wait():
@@ -37,9 +37,9 @@ def test_a_tie_of_aged_urgency_goes_to_the_one_that_arrived_first():
 
 def test_a_level_below_its_minimum_share_goes_before_more_urgent_ones():
     ordering = Priority(minimum_share={2: 0.2})
-    assert ordering.choose([level(0, 0.0, 60, 21), level(2, 9.0, 9, 10)], 10.0).name == "2"
-    assert ordering.choose([level(0, 0.0, 60, 20), level(2, 9.0, 10, 10)], 10.0).name == "0"
-    assert ordering.choose([level(0, 0.0, 0, 0), level(2, 9.0, 0, 0)], 10.0).name == "0"
+    assert ordering.choose([level(0, 0.0, 8.1), level(2, 9.0, 1.9)], 10.0).name == "2"
+    assert ordering.choose([level(0, 0.0, 8.0), level(2, 9.0, 2.0)], 10.0).name == "0"
+    assert ordering.choose([level(0, 0.0), level(2, 9.0)], 10.0).name == "0"
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,36 @@ def test_a_level_below_its_minimum_share_goes_before_more_urgent_ones():
 def test_shares_are_of_a_recent_window_and_not_of_the_whole_run(make):
     """The patient level has had nearly all of the first window, and still is sure of its share of the second."""
     ordering = make()
-    urgent, patient = level(0, 0.0, 10), level(2, 0.0, 5000)
+    urgent, patient = level(0, 0.0, 0.1), level(2, 0.0, 9.0)
     ordering.activated(urgent, [])
     ordering.activated(patient, [urgent])
     assert ordering.choose([urgent, patient], 9.9).name == "0"
     turns = ""
-    for _ in range(50):
-        chosen = ordering.choose([urgent, patient], 15.0)
-        ordering.admitted(chosen.first, 15.0)
-        chosen.prompt_tokens_served += 100
+    for step in range(50):
+        now_s = 15.0 + 0.05 * step
+        chosen = ordering.choose([urgent, patient], now_s)
+        ordering.admitted(chosen.first, now_s)
+        chosen.service_s += 0.05
         turns += chosen.name
     assert turns[:8] == "02000020", "first the urgent, then whoever is short of 20% of what came since"
     assert turns.count("2") == 10
+
+
+@pytest.mark.parametrize("service_s", [0.0, 20.0], ids=["first step", "later"])
+@pytest.mark.parametrize("make", [lambda: Priority(minimum_share={2: 0.2}), lambda: Hybrid(lowest_share=0.2)])
+def test_who_is_admitted_into_a_step_is_charged_at_once(make, service_s):
+    """Or a level that is short of its share would fill the step: its time is only known when that ends."""
+    ordering = make()
+    urgent, patient = level(0, 0.0, 0.8 * service_s), level(2, 0.0, 0.2 * service_s)
+    for group in (urgent, patient):
+        group.prompt_tokens_served = 5000
+        ordering.activated(group, [])
+    turns = ""
+    for _ in range(25):
+        chosen = ordering.choose([urgent, patient], 5.0)
+        ordering.admitted(chosen.first, 5.0)
+        turns += chosen.name
+    assert turns.count("2") == 5
 
 
 def test_of_an_idle_level_nothing_is_owed_in_the_next_window():
@@ -68,7 +86,7 @@ def test_of_an_idle_level_nothing_is_owed_in_the_next_window():
     ordering.activated(urgent, [])
     for now_s in (1.0, 11.0):
         ordering.admitted(ordering.choose([urgent], now_s).first, now_s)
-        urgent.prompt_tokens_served += 100_000
+        urgent.service_s += 10.0
     ordering.activated(patient, [urgent])
     assert ordering.choose([urgent, patient], 19.0).name == "2"
     assert ordering.choose([urgent, patient], 20.0).name == "0"
@@ -76,7 +94,7 @@ def test_of_an_idle_level_nothing_is_owed_in_the_next_window():
 
 def test_of_two_levels_below_their_shares_the_more_urgent_goes_first():
     ordering = Priority(minimum_share={1: 0.3, 2: 0.3})
-    assert ordering.choose([level(0, 0.0, 100), level(2, 1.0), level(1, 2.0)], 10.0).name == "1"
+    assert ordering.choose([level(0, 0.0, 1.0), level(2, 1.0), level(1, 2.0)], 10.0).name == "1"
 
 
 def test_inside_the_levels_of_a_hybrid_the_shortest_is_first():
@@ -87,8 +105,8 @@ def test_inside_the_levels_of_a_hybrid_the_shortest_is_first():
 
 @pytest.mark.parametrize(("share", "first"), [(0.0, "2"), (0.2, "2"), (0.21, "10")])
 def test_the_lowest_level_of_a_hybrid_gets_its_share(share, first):
-    """Level 10 has had 20 of 100 tokens. Levels are compared as numbers, not as text."""
-    groups = [level(10, 0.0, 12, 8), level(9, 0.0, 30, 0), level(2, 0.0, 30, 20)]
+    """Level 10 has had 2 of 10 seconds. Levels are compared as numbers, not as text."""
+    groups = [level(10, 0.0, 2.0), level(9, 0.0, 3.0), level(2, 0.0, 5.0)]
     assert Hybrid(lowest_share=share).choose(groups, 1.0).name == first
 
 
