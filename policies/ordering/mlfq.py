@@ -1,6 +1,8 @@
 """Skip-join multi-level feedback queue."""
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import ceil
 from typing import ClassVar
 
@@ -32,6 +34,7 @@ class MultiLevelFeedbackQueue(Ordering):
     prompt_weight: float = 0.02
     starvation_s: float | None = 30.0
     _quanta: tuple[int, ...] = field(init=False, repr=False)
+    _ends: tuple[int, ...] = field(init=False, repr=False)
     _promoted_at: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -44,7 +47,7 @@ class MultiLevelFeedbackQueue(Ordering):
         for _ in range(self.levels - 1):
             quanta.append(ceil(min(quantum, _NEVER)))
             quantum *= self.growth
-        self._quanta = tuple(quanta)
+        self._quanta, self._ends = tuple(quanta), tuple(accumulate(quanta))
 
     @property
     def stable_steps(self) -> int:  # type: ignore[override]
@@ -53,15 +56,17 @@ class MultiLevelFeedbackQueue(Ordering):
 
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The level, then the arrival."""
-        return self.level(request), request.arrival_s
+        return bisect_right(self._ends, self._used(request)), request.arrival_s
 
     def level(self, request: RequestView) -> int:
         """The level that the request has sunk to."""
-        return self._standing(request)[0]
+        return bisect_right(self._ends, self._used(request))
 
     def tokens_until_rise(self, request: RequestView) -> int:
         """What is left of the quantum."""
-        return self._standing(request)[1]
+        used = self._used(request)
+        level = bisect_right(self._ends, used)
+        return self._ends[level] - used if level < len(self._ends) else FOREVER
 
     @property
     def promotes_after_s(self) -> float | None:
@@ -76,17 +81,10 @@ class MultiLevelFeedbackQueue(Ordering):
         """Forget the request."""
         self._promoted_at.pop(request.number, None)
 
-    def _standing(self, request: RequestView) -> tuple[int, int]:
-        """The request's level, and the tokens that it may still use there."""
-        quanta, level, used = self._quanta, 0, request.generated_tokens
-        promoted_at = self._promoted_at.get(request.number)
-        if promoted_at is None:
-            prefill = self.prompt_weight * request.prompt_tokens
-            while level < len(quanta) and quanta[level] < prefill:
-                level += 1
-        else:
-            used -= promoted_at
-        while level < len(quanta) and used >= quanta[level]:
-            used -= quanta[level]
-            level += 1
-        return level, quanta[level] - used if level < len(quanta) else FOREVER
+    def _used(self, request: RequestView) -> int:
+        """Tokens used up as if the request had begun at the top, the quanta of levels that it skipped included."""
+        promoted_at = self._promoted_at.get(request.number) if self._promoted_at else None
+        if promoted_at is not None:
+            return request.generated_tokens - promoted_at
+        skipped = bisect_left(self._quanta, self.prompt_weight * request.prompt_tokens)
+        return request.generated_tokens + (self._ends[skipped - 1] if skipped else 0)

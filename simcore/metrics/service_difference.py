@@ -8,6 +8,7 @@ longest prompt, and of the output weight times the most tokens in a running batc
 difference says nothing.
 """
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -50,17 +51,14 @@ def max_service_difference(service: Float64Array, waiting: BoolArray) -> float |
     """
     most_served = np.argsort(-service[:, -1], kind="stable")[:MOST_TENANTS]
     service, waiting = service[most_served], waiting[most_served]
-    one, other = np.triu_indices(len(service), k=1)
-    met = [pair for pair in zip(one, other, strict=True) if np.any(waiting[pair[0]] & waiting[pair[1]])]
-    if not met:
-        return None
-    one, other = np.array(met).T
-    least = most = service[one, 0] - service[other, 0]
-    greatest = 0.0
-    for place in range(waiting.shape[1]):
-        both = waiting[one, place] & waiting[other, place]
-        apart = service[one, place + 1] - service[other, place + 1]
-        least = np.where(both, np.minimum(least, apart), apart)
-        most = np.where(both, np.maximum(most, apart), apart)
-        greatest = max(greatest, float((most - least).max()))
+    service = np.concatenate((service, service[:, -1:]), axis=1)  # so that the last run too has something after it
+    greatest = None
+    for one, other in combinations(range(len(service)), 2):
+        both = np.concatenate(([False], waiting[one] & waiting[other], [False]))
+        bounds = np.flatnonzero(both[1:] != both[:-1])  # where a run begins, and where it ends, in turn
+        if len(bounds):
+            bounds[1::2] += 1  # the time at which the last span of a run ends is within it
+            apart = service[one] - service[other]
+            ranges = np.maximum.reduceat(apart, bounds)[::2] - np.minimum.reduceat(apart, bounds)[::2]
+            greatest = max(greatest or 0.0, float(ranges.max()))
     return greatest

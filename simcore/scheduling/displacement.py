@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
+from operator import neg
 from typing import TYPE_CHECKING
 
 from policies.batching import StepLimits
@@ -111,15 +112,15 @@ class _FollowedKeys(_KeysTakenAnew):
     def decodes(self, request: Request, now_s: float) -> None:
         """Enter a request."""
         scheduler, ordering = self._scheduler, self._scheduler.ordering
-        first, *rest = ordering.key(request, now_s)
+        key = ordering.key(request, now_s)
         if ordering.falls_by_token:
-            first += scheduler.pool.steps
+            key = (key[0] + scheduler.pool.steps, *key[1:])
         by_key = self._by_key
         if len(by_key) > self._most_entries:
             by_key[:] = [entry for entry in by_key if self._stands(entry)]
             heapify(by_key)
             self._most_entries = 2 * len(by_key) + _SPARE_ENTRIES
-        greatest_first = (-first, *(-part for part in rest))
+        greatest_first = tuple(map(neg, key))
         heappush(by_key, (greatest_first, -request.number, request.admission, request.origin, request))
         tokens = ordering.tokens_until_rise(request)
         if tokens != FOREVER:
