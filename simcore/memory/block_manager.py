@@ -43,6 +43,7 @@ class KVBlockManager(Paging):
         "_tables",
         "_tiers_below",
         "_unsettled",
+        "forgets",
         "pinned_blocks",
     )
 
@@ -57,7 +58,7 @@ class KVBlockManager(Paging):
         tiers_below: bool = False,
     ) -> None:
         super().__init__(total_blocks, block_size_tokens)
-        self._prefix_caching = prefix_caching
+        self.forgets = self._prefix_caching = prefix_caching
         self._tiers_below = tiers_below
         self._noted: list[tuple[BlockKeys, int, int]] = []
         self._pool = BlockPool(total_blocks, order, expiry)

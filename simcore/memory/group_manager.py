@@ -51,6 +51,7 @@ class KVGroupManager(GroupPaging):
         "_prefix_caching",
         "_tables",
         "_unsettled",
+        "forgets",
         "pinned_blocks",
         "timed",
     )
@@ -69,7 +70,7 @@ class KVGroupManager(GroupPaging):
         super().__init__(total_blocks, block_size_tokens, layout, max_chunk_tokens)
         self.timed = expiry is not None
         self.pinned_blocks = 0
-        self._prefix_caching = prefix_caching
+        self.forgets = self._prefix_caching = prefix_caching
         self._pool = BlockPool(total_blocks, order, expiry)
         self._index = GroupIndex(self._pool, layout)
         self._keys = RequestKeys(block_size_tokens, namespace)

@@ -14,6 +14,8 @@ class Paging:
     """Whether some blocks are for some requests only."""
     releases = False
     """Whether requests give back blocks while they run."""
+    forgets = False
+    """Whether what a waiting request would find cached can become less by a leap, as blocks are given up or expire."""
     timed = False
     """Whether decode steps change what depends on when they end, so that they must be planned one by one."""
     blocks_each = 1

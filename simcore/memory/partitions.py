@@ -21,6 +21,7 @@ class KVPartitions:
     """
 
     partitioned = True
+    forgets = True
     timed = False
 
     def __init__(self, named: Mapping[str, PartManager], others: PartManager) -> None:

@@ -46,6 +46,8 @@ class KVRadixManager(Paging):
     is SGLang's default page size, sharing is by token.
     """
 
+    forgets = True
+
     __slots__ = ("_blank", "_holdings", "_keys", "_tree", "_unsettled")
 
     def __init__(

@@ -73,7 +73,10 @@ class Scheduler(SchedulerView):
             self.waiting = CacheAwareQueue(ordering, memory)
         else:
             self.waiting = KeyedQueue(ordering)
-        self._looks_into_cache = isinstance(ordering, CacheAwareOrdering)
+        self._depends_on_cache = isinstance(ordering, CacheAwareOrdering) or (
+            # a first chunk begins where the cached prefix ends
+            not reserve_whole_prompt and memory.forgets
+        )
         self.reserve_whole_prompt = reserve_whole_prompt
         self._preemption_mode = preemption_mode
         self._reserved_blocks = dict(reserved_blocks or {})
@@ -136,7 +139,7 @@ class Scheduler(SchedulerView):
             return 1  # windows give back blocks meanwhile
         if self._displacement is not None:
             return self._displacement.stable_steps
-        if self._looks_into_cache and not full:
+        if self._depends_on_cache and not full:
             return 1  # the cache loses blocks meanwhile
         if self.groups is not None and not full and any(map(self._fits, self.groups.heads())):
             # Whose turn it is changes with what each group has been served meanwhile.

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import simcore.simulation
+from policies.registry import policy_class
+from simcore.content import Content, Run
 from simcore.memory import KVBlockManager
+from simcore.memory.block_pool import Expiry
+from simcore.memory.building import describe_blocks
+from simcore.memory.free_order import RankedOrder
 from tests.e2e.scenarios import (
     differences,
     hard_examples,
@@ -42,6 +48,40 @@ def run_with_blocks(scenario, folder, **options):
 def test_random_scenarios(scenario, folder):
     assume(not prepare(scenario, folder).memory.layout.releases)
     assert differences(run(scenario, folder), run_with_blocks(scenario, folder, check=True)) == []
+
+
+class Sharing(KVBlockManager):
+    """Memory in which every third request begins with the same document."""
+
+    def cached_prefix(self, request):
+        request.content = request.content or Content(
+            [Run(10**6 * (request.number % 3), request.prompt_tokens)], 10**9 * (1 + request.number)
+        )
+        return super().cached_prefix(request)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    scenario=random_scenarios(),
+    after_s=st.sampled_from([0.004, 0.001, 0.02, None]),
+    whole=st.booleans(),
+    eviction=st.sampled_from(["lru", "lfu"]),
+)
+def test_jumping_equals_stepping_whatever_expires(scenario, after_s, whole, eviction, folder):
+    def build(scenario, spec, plan, shares_content, now_s):
+        block_size = scenario.memory.block_size_tokens
+        expiry = None if after_s is None else Expiry(after_s, now_s)
+        order = None
+        if eviction != "lru":
+            order = RankedOrder(policy_class("eviction", eviction)(), describe_blocks(spec, block_size, 100))
+        return Sharing(plan.request_blocks, block_size, True, order=order, expiry=expiry)
+
+    scenario = merged(scenario, {"scheduler": {"reserve_whole_prompt": whole}, "memory": {"prefix_caching": True}})
+    assume(not prepare(scenario, folder).memory.layout.releases)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simcore.simulation, "build_memory", build)
+        jumping, stepping = (run(scenario, folder, fast_forward=jumps, check=True) for jumps in (True, False))
+    assert differences(jumping, stepping) == []
 
 
 SHORT_OF_MEMORY = {
