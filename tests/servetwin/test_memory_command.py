@@ -34,6 +34,8 @@ def test_windows_are_shown_and_told_of(command, scenario_file):
     assert "12 sliding (128), 12 full" in ended.out
     assert "fit with windows released" not in ended.out
     ended = command("memory", scenario_file, *windows, "--set", "memory.prefix_cache.eviction=lfu")
+    assert "windows released" not in ended.out
+    ended = command("memory", scenario_file, *windows, "--set", "memory.prefix_cache.index=radix")
     assert "fit with windows released" in ended.out
     assert "Notice: KV capacity is understated" in ended.out
 

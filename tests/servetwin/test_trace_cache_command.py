@@ -35,11 +35,24 @@ def test_a_cache_larger_than_all_memory_is_as_good_as_an_unbounded_one(command, 
     assert huge == unbounded | {"capacity_tokens": 10**26}
 
 
+def test_a_radix_tree_gives_up_a_whole_prompt_where_hashes_give_up_its_end(command, trace):
+    """Of the first prompt's two blocks one would do, but the tree knows them as one leaf."""
+    found = {}
+    for index in ("hash", "radix"):
+        ended = command("trace", "cache", trace, "--capacity-tokens", "1.536e3", "--index", index, "--json")
+        facts = json.loads(ended.out)
+        assert facts["index"] == index
+        bounded, unbounded = facts["caches"]
+        assert (bounded["capacity_tokens"], unbounded["hit_tokens"]) == (1536, 512)
+        found[index] = bounded["hit_tokens"]
+    assert found == {"hash": 512, "radix": 0}
+
+
 def test_the_table_names_policy_and_block(command, trace):
     ended = command("trace", "cache", trace, "--capacity-tokens", 2048, "--eviction", "clairvoyant")
     assert "2,048" in ended.out
     assert "unbounded" in ended.out
-    assert "3 prompts, 2,724 tokens, blocks of 512 tokens, clairvoyant" in ended.out
+    assert "3 prompts, 2,724 tokens, blocks of 512 tokens, hash, clairvoyant" in ended.out
 
 
 @pytest.mark.parametrize(
@@ -47,6 +60,15 @@ def test_the_table_names_policy_and_block(command, trace):
     [
         (("--eviction", "lrv"), "--eviction is 'lrv', expected one of"),
         (("--capacity-tokens", "100"), "--capacity-tokens is 100, expected at least 512"),
+        (
+            ("--capacity-tokens", "1e3.5"),
+            "--capacity-tokens is '1e3.5', expected a whole number such as 3000000",
+        ),
+        (("--capacity-tokens", "1024.5"), "--capacity-tokens is '1024.5', expected a whole number"),
+        (("--capacity-tokens", "1e999999999"), "--capacity-tokens is '1e999999999', expected a whole number"),
+        (("--capacity-tokens", "nan"), "--capacity-tokens is 'nan', expected a whole number"),
+        (("--index", "radx"), "--index is 'radx', expected one of hash, radix. Did you mean 'radix'?"),
+        (("--index", "radix", "--eviction", "clairvoyant"), "--index is 'radix', expected hash with --eviction clair"),
         (("--block-tokens", "256"), "has 2 ids, expected 4"),
     ],
 )

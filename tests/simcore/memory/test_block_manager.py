@@ -46,6 +46,7 @@ class Service(RuleBasedStateMachine):
             expiry=Expiry(50.0, lambda: self.now_s),
         )
         self.requests, self.running, self.waiting = [], [], []
+        self.loads, self.pins = 0, set()
         self.computed = set()
         """Every prefix whose last block was ever full, with its tenant: what the cache may know."""
 
@@ -109,10 +110,16 @@ class Service(RuleBasedStateMachine):
             self.computed.add((request.tenant, tokens_of(request, end)))
 
     @precondition(lambda self: self.running)
-    @rule(place=st.integers(0, 5), comes_back=st.booleans())
-    def leave(self, place, comes_back):
+    @rule(place=st.integers(0, 5), comes_back=st.booleans(), granted=st.integers(0, 9))
+    def leave(self, place, comes_back, granted):
+        """A request ends, or gives way in the very step that had granted it tokens: these were never computed."""
         request = self.running.pop(place % len(self.running))
-        self.memory.release(request, 0, comes_back)
+        granted = min(granted, request.tokens_to_compute)
+        if self.memory.blocks_to_grow(request.computed_tokens, granted) > self.memory.free_blocks:
+            granted = 0
+        if granted:
+            self.memory.grow(request, granted)
+        self.memory.release(request, granted, comes_back)
         if comes_back:
             request.known_output_tokens += 1
             request.computed_tokens = 0
@@ -140,6 +147,19 @@ class Service(RuleBasedStateMachine):
         self.requests.append(child)
         self.running.append(child)
 
+    @precondition(lambda self: self.memory.pinned_blocks < 4)
+    @rule(document=st.integers(0, 2), tokens=st.integers(1, 15), share=st.sampled_from([1.0, 0.5]))
+    def pin(self, document, tokens, share):
+        """A prompt is loaded in advance, its beginning for good, as far as memory goes."""
+        self.loads += 1
+        request = request_of(-self.loads, (100 * document, tokens), tenant="a")
+        pinned = self.memory.pinned_blocks
+        self.memory.load(request, round(tokens * share))
+        for end in range(BLOCK_SIZE, tokens + 1, BLOCK_SIZE):
+            self.computed.add(("a", tokens_of(request, end)))
+        if self.memory.pinned_blocks - pinned == round(tokens * share) // BLOCK_SIZE:
+            self.pins.add((document, round(tokens * share) // BLOCK_SIZE))
+
     @rule(seconds=st.sampled_from([0.1, 10.0, 60.0]))
     def wait(self, seconds):
         self.now_s += seconds
@@ -148,12 +168,19 @@ class Service(RuleBasedStateMachine):
     def books_are_right(self):
         self.memory.check([(request, request.computed_tokens) for request in self.running])
 
+    @invariant()
+    def what_is_pinned_is_found(self):
+        for document, blocks in self.pins:
+            asking = request_of(-1, (100 * document, blocks * BLOCK_SIZE), (900, 1), tenant="a")
+            assert self.memory.cached_prefix(asking)[0] == blocks * BLOCK_SIZE
+            self.memory.forget(asking)
+
     def teardown(self):
         for request in self.running:
             self.memory.release(request)
         self.running = []
         self.books_are_right()
-        assert self.memory.free_blocks == self.memory.total_blocks
+        assert self.memory.free_blocks == self.memory.total_blocks - self.memory.pinned_blocks
 
 
 @pytest.mark.parametrize("eviction", policy_names("eviction"))

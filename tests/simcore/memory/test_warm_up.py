@@ -1,5 +1,6 @@
 """Prompts that are cached from the start, and pinned ones."""
 
+import numpy as np
 import pytest
 
 import servetwin
@@ -8,6 +9,7 @@ from simcore.content import Content, Run
 from simcore.errors import InputError
 from simcore.memory import KVBlockManager
 from simcore.request import Request
+from tests.e2e.scenarios import differences
 
 
 def request_of(number, *runs):
@@ -65,6 +67,28 @@ def test_a_pinned_system_prompt_is_found_by_the_first_request_on():
     assert cold.requests["cached_tokens"][0] == 0
     assert (warm.requests["cached_tokens"] >= 1600).all()
     assert warm.summary["metrics"]["ttft_s"]["max"] < cold.summary["metrics"]["ttft_s"]["max"]
+
+
+@pytest.mark.parametrize("capacity_gb", [0.5, 50.0])
+def test_pins_and_tiers_go_together(capacity_gb):
+    """What is pinned is found by everybody, however little the tier has, and the tier serves others meanwhile."""
+    document = scenario(
+        num_gpu_blocks=300,
+        prefix_cache={"warm_up_requests": 1, "pinned_tokens": 800},
+        tiers=[{"name": "cpu", "capacity_gb": capacity_gb}],
+    )
+    document["workload"]["prefix"][0]["among"] = 5
+    simulation = prepare(document)
+    jumping, stepping = simulation.run(check=True), simulation.run(fast_forward=False)
+    assert differences(jumping, stepping) == []
+    assert jumping.summary["counts"]["finished"] == 200
+    assert jumping.summary["kv"]["tiers"]["cpu"]["hit_rate"] > 0
+    begins = [content.prompt[0].first for batch in simulation.workload.batches() for content in batch.contents]
+    of_pinned = np.array(begins) == begins[0]
+    cached = jumping.requests["cached_tokens"]
+    assert 20 < of_pinned.sum() < 180
+    assert (cached[of_pinned] >= 800).all()
+    assert cached[~of_pinned].min() == 0
 
 
 @pytest.mark.parametrize(
