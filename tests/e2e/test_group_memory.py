@@ -80,7 +80,7 @@ def test_what_models_with_windows_share(model, cache, mode, folder):
     """Short of memory, with every setting of the cache: books are recounted after every step, and all are served."""
     shared = {"name": "shared", "tokens": {"name": "fixed", "tokens": 1500}}
     tenants = [{"name": name, "share": 0.5} for name in ("gold", "other")]
-    workload = synthetic({"name": "poisson", "rate_per_s": 20.0}, (10, 400), (10, 300), requests=80)
+    workload = synthetic({"name": "poisson", "rate_per_s": 20.0}, (10, 400), (10, 120), requests=40)
     scenario = {
         "model": model,
         "cluster": {"accelerator": "h100-sxm"},
@@ -89,7 +89,7 @@ def test_what_models_with_windows_share(model, cache, mode, folder):
         "workload": workload | {"prefix": [shared], "tenants": tenants},
     }
     result = run(scenario, folder, check=True)
-    assert result.summary["counts"]["finished"] == 80
+    assert result.summary["counts"]["finished"] == 40
     assert result.summary["notices"] == []
     assert 0.3 < result.summary["kv"]["prefix_hit_rate"] < 1
     assert differences(result, run(scenario, folder, fast_forward=False)) == []
