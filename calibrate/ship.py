@@ -27,7 +27,7 @@ LLMSERVINGSIM = Origin(
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A profile: the folders (system, family, engine, version) of aiconfigurator it is made of, or a device of
-    LLMServingSim."""
+    LLMServingSim. ``blocks_from`` is a folder whose table stands for the engine's own kernels of block-scaled fp8."""
 
     accelerator: str
     engine: str
@@ -36,6 +36,7 @@ class Recipe:
     system: str
     folders: tuple[str, ...] = ()
     from_wheel: tuple[str, ...] = ()
+    blocks_from: str | None = None
 
 
 def _vllm(version: str, all_reduce: str, nccl: str) -> tuple[str, ...]:
@@ -43,7 +44,18 @@ def _vllm(version: str, all_reduce: str, nccl: str) -> tuple[str, ...]:
     return (*(f"{name}/vllm/{version}" for name in families), f"comm/vllm/{all_reduce}", f"comm/nccl/{nccl}")
 
 
-_LATENT = ("mla/sglang/0.5.14",)
+def _trtllm(nccl: str) -> tuple[str, ...]:
+    version = "1.3.0rc20"
+    return (*(f"{name}/trtllm/{version}" for name in ("attention", "gemm", "moe", "mla", "comm")), f"comm/nccl/{nccl}")
+
+
+def _sglang(nccl: str) -> tuple[str, ...]:
+    version = "0.5.14"
+    return (*(f"{name}/sglang/{version}" for name in ("attention", "gemm", "moe", "mla", "comm")), f"comm/nccl/{nccl}")
+
+
+_HOPPER = (("h100-sxm", "h100_sxm"), ("h200-sxm", "h200_sxm"))
+_LARGE = (*_HOPPER, ("b200", "b200_sxm"))
 RECIPES = (
     Recipe("a100-sxm-80gb", "vllm", "0.14.0", REPOSITORY, "a100_sxm", _vllm("0.14.0", "0.14.0", "2.27.3")),
     Recipe("h100-sxm", "vllm", "0.19.0", REPOSITORY, "h100_sxm", _vllm("0.19.0", "0.19.0", "2.27.3")),
@@ -68,10 +80,31 @@ RECIPES = (
     ),
     Recipe("rtx-pro-6000-blackwell", "vllm", "0.19.0", LLMSERVINGSIM, "RTXPRO6000"),
     Recipe("rtx-4090", "vllm", "0.19.0", LLMSERVINGSIM, "RTX4090"),
-    Recipe("h100-sxm", "sglang", "0.5.14", WHEEL, "h100_sxm", _LATENT),
-    Recipe("h200-sxm", "sglang", "0.5.14", WHEEL, "h200_sxm", _LATENT),
-    Recipe("b200", "sglang", "0.5.14", WHEEL, "b200_sxm", _LATENT),
+    *(
+        Recipe(
+            name, "vllm", "0.24.0", WHEEL, system, _vllm("0.24.0", "0.24.0", "2.29.2"), blocks_from="gemm/vllm/0.19.0"
+        )
+        for name, system in _HOPPER
+    ),
+    *(Recipe(name, "sglang", "0.5.14", WHEEL, system, _sglang("2.29.2")) for name, system in _LARGE),
+    *(Recipe(name, "trtllm", "1.3.0rc20", WHEEL, system, _trtllm("2.29.2")) for name, system in _HOPPER),
+    # Of experts in block-scaled fp8 on Blackwell the table of TensorRT-LLM holds DeepGEMM alone; TensorRT-LLM's own
+    # kernels, which it is mostly run with, were measured as SGLang runs them.
+    Recipe(
+        "b200",
+        "trtllm",
+        "1.3.0rc20",
+        WHEEL,
+        "b200_sxm",
+        _trtllm("2.29.2"),
+        blocks_from="moe/sglang/0.5.14",
+    ),
 )
+
+
+BLOCKS = "fp8-block"
+LAUNCH_BOUND = ("vllm", "0.24.0")
+"""Whose products in block-scaled fp8 hold the time to launch them from Python, 58 to 240 us however small they are."""
 
 
 def make(recipe: Recipe, data: Path, wheel: Path) -> None:
@@ -85,10 +118,13 @@ def make(recipe: Recipe, data: Path, wheel: Path) -> None:
         if kind in by_kind:
             versions = sorted({f"{part.engine} {part.version}" for part in by_kind[kind]})
             origin = recipe.origin
+            if recipe.blocks_from is not None and recipe.blocks_from.startswith(kind):
+                both = f"{WHEEL.source}; {BLOCKS}: {recipe.blocks_from} of {_blocks_origin(recipe).source}"
+                origin = Origin(both, WHEEL.licence, WHEEL.date)
             if kind == "collective" and recipe.from_wheel:
                 both = f"{REPOSITORY.source}; {', '.join(recipe.from_wheel)}: {WHEEL.source}"
                 origin = Origin(both, REPOSITORY.licence, REPOSITORY.date)
-            fits[kind] = (fit_and_check(trimmed(joined(by_kind[kind]))), origin, versions)
+            fits[kind] = (fit_and_check(joined([trimmed(part) for part in by_kind[kind]])), origin, versions)
             errors = fits[kind][0].errors["all"]
             print(f"{_name(recipe)} {kind}: median {errors.median:.1%}, P90 {errors.p90:.1%}", flush=True)
     folder = PROFILES / recipe.accelerator / f"{recipe.engine}-{recipe.version}"
@@ -101,7 +137,10 @@ def trimmed(samples: SampleTable) -> SampleTable:
     if samples.kind == "moe":
         return samples.select((columns["tensor_parallel"] <= 8) & (columns["expert_parallel"] <= 64))
     if samples.kind == "gemm":
-        return samples.select((columns["n"] >= 64) & (columns["k"] >= 64))
+        chosen = (columns["n"] >= 64) & (columns["k"] >= 64)
+        if (samples.engine, samples.version) == LAUNCH_BOUND:
+            chosen &= columns["dtype"] != BLOCKS
+        return samples.select(chosen)
     if samples.kind == "context_attention":
         return samples.select(columns["batch"] <= 64)
     if samples.kind == "generation_attention":
@@ -118,7 +157,19 @@ def _samples(recipe: Recipe, data: Path, wheel: Path) -> Iterable[SampleTable]:
     for root, folders in ((own, recipe.folders), (unpacked, recipe.from_wheel)):
         for file in aiconfigurator.table_files(root, recipe.system):
             if "/".join(file.parts[-4:-1]) in folders:
-                yield aiconfigurator.read_table(file)
+                table = aiconfigurator.read_table(file)
+                if recipe.blocks_from is not None and recipe.blocks_from.startswith(table.kind):
+                    table = table.select(table.columns["dtype"] != BLOCKS)
+                yield table
+    if recipe.blocks_from is not None:
+        root = repository if _blocks_origin(recipe) is REPOSITORY else unpacked
+        (file,) = (root / recipe.system / recipe.blocks_from).glob(f"{recipe.blocks_from.split('/')[0]}_perf.parquet")
+        table = aiconfigurator.read_table(file)
+        yield table.select(table.columns["dtype"] == BLOCKS)
+
+
+def _blocks_origin(recipe: Recipe) -> Origin:
+    return REPOSITORY if recipe.blocks_from == "gemm/vllm/0.19.0" else WHEEL
 
 
 def _name(recipe: Recipe) -> str:

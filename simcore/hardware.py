@@ -21,6 +21,8 @@ class Accelerator:
 
     ``peak_flops_per_s`` maps a dtype ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "int4") to dense
     operations per second, accumulated in fp32 where the datasheet tells; a dtype that the tensor cores lack is absent.
+    ``sustained_flops_per_s`` are the rates of matrix products once the power limit has lowered the clock, where such
+    were measured.
     ``memory_bytes`` is what the driver offers to programs where that is known: an engine plans its KV cache with it,
     and it differs from the gigabytes in the product's name. ``l2_bytes`` is the last cache that all
     multiprocessors share. ``interconnect_bytes_per_s`` is the bandwidth of the
@@ -38,6 +40,7 @@ class Accelerator:
     multiprocessors: int
     boost_clock_hz: float
     peak_flops_per_s: dict[str, float]
+    sustained_flops_per_s: dict[str, float]
     memory_bytes: int
     memory_bandwidth_bytes_per_s: float
     l2_bytes: int
@@ -122,6 +125,15 @@ class _PeakRates(_Sourced):
         return {dtype: rate * 1e12 for dtype, rate in rates.items()}
 
 
+class _SustainedRates(_Sourced):
+    bf16: Positive
+    fp8: Positive | None = None
+
+    def per_s(self) -> dict[str, float]:
+        rates = self.model_dump(exclude={"source"}, exclude_none=True)
+        return {dtype: rate * 1e12 for dtype, rate in rates.items()}
+
+
 class _MemoryCapacity(_Sourced):
     usable_mib: Positive
 
@@ -178,6 +190,7 @@ class _Datasheet(_Strict):
     architecture: Text
     processor: _Processor
     peak_dense_tera_operations_per_s: _PeakRates
+    sustained_tera_operations_per_s: _SustainedRates | None = None
     memory_capacity: _MemoryCapacity
     memory_bandwidth: _MemoryBandwidth
     on_chip_memory: _OnChipMemory
@@ -189,6 +202,7 @@ class _Datasheet(_Strict):
 
     def accelerator(self, name: str) -> Accelerator:
         link = self.interconnect.gb_per_s_per_direction
+        sustained = self.sustained_tera_operations_per_s
         return Accelerator(
             name=name,
             title=self.title,
@@ -198,6 +212,7 @@ class _Datasheet(_Strict):
             multiprocessors=self.processor.multiprocessors,
             boost_clock_hz=self.processor.boost_clock_mhz * 1e6,
             peak_flops_per_s=self.peak_dense_tera_operations_per_s.per_s(),
+            sustained_flops_per_s=sustained.per_s() if sustained is not None else {},
             memory_bytes=round(self.memory_capacity.usable_mib * 2**20),
             memory_bandwidth_bytes_per_s=self.memory_bandwidth.gb_per_s * 1e9,
             l2_bytes=round(self.on_chip_memory.l2_mib * 2**20),
@@ -214,6 +229,7 @@ class _Datasheet(_Strict):
                 "multiprocessors": self.processor.source,
                 "boost_clock_hz": self.processor.source,
                 "peak_flops_per_s": self.peak_dense_tera_operations_per_s.source,
+                **({"sustained_flops_per_s": sustained.source} if sustained is not None else {}),
                 "memory_bytes": self.memory_capacity.source,
                 "memory_bandwidth_bytes_per_s": self.memory_bandwidth.source,
                 "l2_bytes": self.on_chip_memory.source,

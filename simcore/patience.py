@@ -29,7 +29,7 @@ class Patience:
         self._alarm_ns = FOREVER
 
     def watch(self, request: Request, replica: Replica) -> None:
-        """Follow a request that a replica has just taken in."""
+        """Follow a request that a replica has just taken in; who would have given up before does so now."""
         for due_ns, reason in ((request.first_token_due_ns, NO_FIRST_TOKEN), (request.due_ns, NO_LAST_TOKEN)):
             if due_ns < NO_TIMEOUT_NS:
                 heappush(self._due, (due_ns, request.number, reason, request, replica))
@@ -41,7 +41,7 @@ class Patience:
             heappop(due)
         if due and due[0][0] < self._alarm_ns:
             self._alarm_ns = due[0][0]
-            Alarm(self._clock, self._alarm_ns - self._clock.now_ns, ARRIVAL).callbacks.append(self._ring)
+            Alarm(self._clock, max(self._alarm_ns - self._clock.now_ns, 0), ARRIVAL).callbacks.append(self._ring)
 
     def _ring(self, alarm: Event) -> None:
         now_ns, due = self._clock.now_ns, self._due

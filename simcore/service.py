@@ -9,6 +9,7 @@ from simpy import Event
 from policies.admission import Admission
 from policies.horizon import FOREVER
 from policies.routing import Routing
+from simcore.api_server import ApiServer
 from simcore.clock import Clock, to_s
 from simcore.content import Content
 from simcore.metrics.recorder import Recorder
@@ -131,25 +132,26 @@ class Router:
 
 
 def open_loop(
-    clock: Clock, workload: OpenLoop, router: Router, progress: Progress | None
+    clock: Clock, workload: OpenLoop, api: ApiServer, router: Router, progress: Progress | None
 ) -> Generator[Event, Any, None]:
-    """A process that lets requests arrive at their times, whatever becomes of them."""
+    """A process that lets requests arrive at their times, whatever becomes of them, and come to the queue later."""
     number = 0
     for batch in workload.batches():
         for arrival_ns, sent in zip(batch.arrival_ns.tolist(), as_sent(batch), strict=True):
-            if arrival_ns > clock.now_ns:
-                yield clock.timeout(arrival_ns - clock.now_ns)
+            passes_ns = api.passes_ns(arrival_ns, sent[0])
+            if passes_ns > clock.now_ns:
+                yield clock.timeout(passes_ns - clock.now_ns)
             router.receive(arriving(number, arrival_ns, sent), sent[1])
             number += 1
             if progress is not None and number % _PROGRESS_EVERY == 0:
                 progress(number)
 
 
-def closed_loop(clock: Clock, workload: ClosedLoop, router: Router, progress: Progress | None) -> None:
+def closed_loop(clock: Clock, workload: ClosedLoop, api: ApiServer, router: Router, progress: Progress | None) -> None:
     """Start the clients of a closed loop; each sends the next request that no other has sent yet."""
     supply = iter(enumerate(as_sent(workload.requests)))
     for _ in range(min(workload.concurrency, len(workload.requests))):
-        clock.process(_client(clock, supply, workload.think_time_ns, router, progress))
+        clock.process(_client(clock, supply, workload.think_time_ns, api, router, progress))
 
 
 def as_sent(batch: RequestBatch) -> Iterator[Sent]:
@@ -183,11 +185,20 @@ def arriving(number: int, now_ns: int, sent: Sent, done: Event | None = None) ->
 
 
 def _client(
-    clock: Clock, supply: Iterator[tuple[int, Sent]], think_time_ns: int, router: Router, progress: Progress | None
+    clock: Clock,
+    supply: Iterator[tuple[int, Sent]],
+    think_time_ns: int,
+    api: ApiServer,
+    router: Router,
+    progress: Progress | None,
 ) -> Generator[Event, Any, None]:
     for number, sent in supply:
         done = Event(clock)
-        router.receive(arriving(number, clock.now_ns, sent, done), sent[1])
+        request = arriving(number, clock.now_ns, sent, done)
+        passes_ns = api.passes_ns(clock.now_ns, request.prompt_tokens)
+        if passes_ns > clock.now_ns:
+            yield clock.timeout(passes_ns - clock.now_ns)
+        router.receive(request, sent[1])
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(number)
         yield done

@@ -5,6 +5,7 @@ from typing import Any
 
 from simpy import Event
 
+from simcore.api_server import ApiServer
 from simcore.clock import Clock
 from simcore.service import Progress, Router, arriving, as_sent
 from simcore.workload.sessions import Sessions
@@ -20,8 +21,11 @@ class SessionSender:
     with what does not wait for it.
     """
 
-    def __init__(self, clock: Clock, workload: Sessions, router: Router, progress: Progress | None) -> None:
+    def __init__(
+        self, clock: Clock, workload: Sessions, api: ApiServer, router: Router, progress: Progress | None
+    ) -> None:
         self._clock = clock
+        self._api = api
         self._workload = workload
         self._router = router
         self._progress = progress
@@ -72,7 +76,14 @@ class SessionSender:
         (sent,) = as_sent(requests.at(slice(place, place + 1)))
         done = Event(self._clock)
         done.callbacks.append(self._when_ended(place))
-        self._router.receive(arriving(place, self._clock.now_ns, sent, done), sent[1])
+        now_ns = self._clock.now_ns
+        request = arriving(place, now_ns, sent, done)
+        passes_ns = self._api.passes_ns(now_ns, request.prompt_tokens)
+        if passes_ns > now_ns:
+            timeout = self._clock.timeout(passes_ns - now_ns)
+            timeout.callbacks.append(lambda _: self._router.receive(request, sent[1]))
+        else:
+            self._router.receive(request, sent[1])
         self._sent += 1
         if self._progress is not None and self._sent % _PROGRESS_EVERY == 0:
             self._progress(self._sent)

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from simcore.api_server import ApiServer
 from simcore.clock import Clock, to_ns, to_s
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.kernel_prices import KernelPrices
@@ -110,14 +111,15 @@ class Simulation:
             for index, section in enumerate(scenario.scheduler.admission)
         ]
         router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission, samples)
+        api = ApiServer(HostOverhead(**scenario.host.model_dump()))
         sessions = None
         if isinstance(self.workload, Sessions):
-            sessions = SessionSender(clock, self.workload, router, progress)
+            sessions = SessionSender(clock, self.workload, api, router, progress)
             sessions.start()
         elif isinstance(self.workload, ClosedLoop):
-            closed_loop(clock, self.workload, router, progress)
+            closed_loop(clock, self.workload, api, router, progress)
         else:
-            clock.process(open_loop(clock, self.workload, router, progress))
+            clock.process(open_loop(clock, self.workload, api, router, progress))
         end_s = scenario.measurement.end_s
         try:
             clock.run(until=None if end_s is None else to_ns(end_s))
@@ -225,7 +227,9 @@ def _step_cost(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) ->
         spec,
         KernelPrices(
             Roofline.of(accelerator, efficiency, dtype),
-            chosen_profile(scenario.pricing.profile, accelerator.name, needed_kinds(spec, ranks), named),
+            chosen_profile(
+                scenario.pricing.profile, accelerator.name, needed_kinds(spec, ranks), named, scenario.engine
+            ),
         ),
         HostOverhead(**scenario.host.model_dump()),
         dtype,

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+ROUTING = "power_law_1.01"
+"""How tokens spread over experts, as the tables of measured experts name it: drawn with a mild skew. Their "balanced"
+deals tokens out in turn, so that a batch of decodes reads many more experts than drawing at random would let it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RooflineEfficiency:
@@ -26,10 +30,20 @@ class RooflineEfficiency:
 
 @dataclass(frozen=True, slots=True)
 class HostOverhead:
-    """What the host adds to each step while the accelerator waits: scheduling, input preparation, sampling, output.
+    """What the host takes, in seconds, apart from kernels; engine presets state their own values with their source.
 
-    Not overlapped with kernels. The values are assumed, not fitted; a run reports the share of time they make up.
+    The accelerator waits ``step_s`` and ``per_request_s`` in every step: scheduling, input preparation, sampling and
+    output, as far as the engine does not do them while kernels run. Steps that are no CUDA graph, called eager, take at
+    least ``launch_s`` for each kernel. Steps of decodes alone are graphs up to ``graph_tokens``, others too if
+    ``mixed_graphs``. A request comes to the queue ``request_s`` after its arrival, and its prompt is tokenised before,
+    one prompt at a time, in ``per_prompt_token_s`` each token. What an answer takes back to its client is counted there
+    too: latencies show no more than the sum.
     """
 
     step_s: float = 0.5e-3
     per_request_s: float = 5e-6
+    launch_s: float = 0.0
+    graph_tokens: int = 512
+    mixed_graphs: bool = False
+    request_s: float = 0.0
+    per_prompt_token_s: float = 0.0

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from simcore.cost.assumptions import ROUTING
 from simcore.cost.calibrated import ContextPrice, CurvePrice, GenerationPrice, KernelProfile, Source
+from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.cost.operators import AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
 from simcore.cost.roofline import Roofline
+from simcore.models.weight_formats import weight_format
 
 _TABLE_DTYPES = {
     "bf16": "bf16",
@@ -14,10 +17,13 @@ _TABLE_DTYPES = {
     "fp8-channel": "fp8",
     "fp8-block": "fp8-block",
     "nvfp4": "nvfp4",
+    "int4": "int4",
+    "mxfp4": "mxfp4",
 }
 """The dtype of a profile's tables that stands for a weight format; others are priced by roofline."""
+_EXPERT_DTYPES = {"mxfp4": ("mxfp4", "mxfp4-mxfp8")}
+"""Dtypes of a profile's experts of which an engine takes the faster."""
 _KV_DTYPES = {"bf16": "bf16", "fp16": "bf16", "fp8": "fp8"}
-_ALL_REDUCES = ("nccl", "custom_graph")
 
 
 class Price(Protocol):
@@ -69,14 +75,38 @@ class RooflineAllReduce:
 
 
 @dataclass(frozen=True, slots=True)
-class FastestAllReduce:
-    """The fastest measured implementation at each size, which is what engines choose by size for."""
+class SustainedPrice:
+    """A measured matrix product, but no faster than ``per_token_s`` allows at the clock of a device that stays loaded.
+
+    Measurements of single kernels last too short for the power limit to lower the clock.
+    """
+
+    price: Price
+    per_token_s: float
+
+    @property
+    def source(self) -> Source:
+        """That of the measurement."""
+        return self.price.source
+
+    def seconds(self, x: int) -> float:
+        """One kernel over ``x`` tokens."""
+        return max(self.price.seconds(x), x * self.per_token_s)
+
+    def inside(self, x: int) -> bool:
+        """Whether that was measured."""
+        return self.price.inside(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Fastest:
+    """The fastest of the measured implementations at each size, which is what engines choose by size for."""
 
     prices: tuple[CurvePrice, ...]
     source: Source = Source.CALIBRATED
 
     def seconds(self, x: int) -> float:
-        """One all-reduce of ``x`` bytes."""
+        """One kernel at ``x`` tokens or bytes."""
         return min(price.seconds(x) for price in self.prices)
 
     def inside(self, x: int) -> bool:
@@ -102,17 +132,27 @@ class KernelPrices:
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
-        return self._calibrated(operator) or RooflinePrice(self.roofline, operator)
+        price = self._calibrated(operator)
+        if price is None:
+            return RooflinePrice(self.roofline, operator)
+        rate = self._sustained_flops_per_s(operator)
+        return price if rate is None else SustainedPrice(price, operator.flops_per_token / rate)
+
+    def _sustained_flops_per_s(self, operator: Operator) -> float | None:
+        """The rate that matrix products keep up, None where it was not measured."""
+        if operator.shape is None:
+            return None
+        rates = self.roofline.accelerator.sustained_flops_per_s
+        return rates.get(weight_format(operator.shape.weights).compute_dtype, rates.get("bf16"))
 
     def all_reduce(self, ranks: int) -> Price:
         """The price of an all-reduce over bytes; across nodes by roofline, since all was measured within one."""
         accelerator = self.roofline.accelerator
         within = accelerator.interconnect_bytes_per_s is None or ranks <= accelerator.interconnect_domain
         if self.profile is not None and within:
-            found = [self.profile.collective("all_reduce", name, ranks) for name in _ALL_REDUCES]
-            prices = tuple(price for price in found if price is not None)
+            prices = self.profile.all_reduces(ranks)
             if prices:
-                return FastestAllReduce(prices)
+                return Fastest(prices)
         return RooflineAllReduce(self.roofline, ranks)
 
     def attention(self, work: AttentionWork) -> AttentionPrices:
@@ -120,6 +160,11 @@ class KernelPrices:
         shape, profile = work.shape, self.profile
         if profile is None or shape is None or shape.kv_dtype not in _KV_DTYPES:
             return AttentionPrices(None, None, None)
+        if shape.latent:
+            if shape.head_dim != MLA_HEAD_DIM or work.window_tokens is not None:
+                return AttentionPrices(None, None, None)
+            latent = _KV_DTYPES[shape.kv_dtype], shape.heads
+            return AttentionPrices(profile.mla_context(*latent), profile.mla_generation(*latent), None)
         asked = _asked(shape, work.window_tokens)
         return AttentionPrices(
             profile.context_attention(*asked), profile.generation_attention(*asked), profile.mixed_generation(*asked)
@@ -133,14 +178,20 @@ class KernelPrices:
         if isinstance(shape, Matrix):
             return profile.gemm(dtype, shape.outputs, shape.inputs)
         assert isinstance(shape, ExpertMatrices)
-        return profile.moe(
-            dtype,
-            shape.hidden,
-            shape.intermediate,
-            operator.experts_per_token,
-            operator.experts,
-            tensor_parallel=shape.ranks,
-        )
+        found = [
+            profile.moe(
+                name,
+                shape.hidden,
+                shape.intermediate,
+                operator.experts_per_token,
+                operator.experts,
+                tensor_parallel=shape.ranks,
+                distribution=ROUTING,
+            )
+            for name in _EXPERT_DTYPES.get(dtype, (dtype,))
+        ]
+        prices = tuple(price for price in found if price is not None)
+        return Fastest(prices) if prices else None
 
 
 def _asked(shape: AttentionShape, window_tokens: int | None) -> tuple[str, int, int, int, int]:

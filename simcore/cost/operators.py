@@ -1,7 +1,7 @@
 """The operators of a transformer's forward pass on one rank, with the work that each does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.models import (
@@ -19,6 +19,10 @@ SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
 
 ACTIVATION_BYTES = 2.0
 """Activations travel in 16 bits."""
+EXPERT_LAUNCHES = 10
+"""Choosing experts, sorting tokens by them (three), quantising (two), the products (two), activation, weighted sum."""
+LATENT_LAUNCHES = 12
+"""Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Operator:
     """A kernel whose work depends on the number of tokens alone; ``count`` alike in one forward pass.
 
     With ``experts``, each token uses ``experts_per_token`` of that many sets of ``weight_bytes``. ``shape`` is that of
-    the matrices, by which measurements are found; None for kernels without, and where none are measured.
+    the matrices, by which measurements are found; None for kernels without, and where none are measured. ``launches``
+    is how many kernels an engine starts for it where it starts them one by one.
     """
 
     name: str
@@ -56,6 +61,7 @@ class Operator:
     experts: int = 1
     experts_per_token: int = 1
     shape: Matrix | ExpertMatrices | None = None
+    launches: int = 1
 
     def flops(self, tokens: int) -> float:
         """Floating-point operations of one such kernel over ``tokens`` tokens."""
@@ -73,12 +79,16 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class AttentionShape:
-    """Heads on one rank, keys and values equally wide, and the dtype of a cache with a scale per tensor at most."""
+    """Heads on one rank, keys and values equally wide, and the dtype of a cache with a scale per tensor at most.
+
+    With ``latent`` the cache holds the latent that all heads share.
+    """
 
     kv_dtype: str
     heads: int
     kv_heads: int
     head_dim: int
+    latent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,7 @@ class AttentionWork:
     kv_bytes_per_token: float
     query_bytes_per_token: float
     shape: AttentionShape | None = None
+    launches: int = 1
 
 
 def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int) -> Iterator[Operator]:
@@ -104,11 +115,12 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int) -> Iterator[
     hidden, stored = spec.hidden_size, weight_format(weight_dtype)
     for group in spec.layer_groups:
         build = _OperatorBuilder(group.count, stored if not stored.experts_only else SIXTEEN_BITS, ranks)
-        yield build.elementwise("norm", 2 * spec.norms_per_layer * hidden)
+        yield build.elementwise("norm", 2 * spec.norms_per_layer * hidden, spec.norms_per_layer)
         yield from _projections(build, group.attention, hidden)
         yield from _feed_forward(build, group, hidden, stored)
         if stored.quantises_activations:
-            yield build.elementwise("activation_quantisation", _quantised_elements(group, hidden, ranks) * 3 // 2)
+            elements = _quantised_elements(group, hidden, ranks) * 3 // 2
+            yield build.elementwise("activation_quantisation", elements, _quantised_inputs(group))
 
 
 def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
@@ -135,6 +147,9 @@ def _attention_work(
         # Prefill expands the latent to full keys and values; decode works on the latent itself (weight absorption).
         latent = attention.kv_lora_rank + attention.rope_head_dim
         key_dim = attention.nope_head_dim + attention.rope_head_dim
+        shape = None
+        if kv_format.scales == "tensor":
+            shape = AttentionShape(kv_format.dtype, heads, 1, latent, latent=True)
         return AttentionWork(
             count,
             attention.window_tokens,
@@ -142,6 +157,8 @@ def _attention_work(
             decode_flops_per_pair=2.0 * heads * (latent + attention.kv_lora_rank),
             kv_bytes_per_token=kv_bytes_per_token,
             query_bytes_per_token=heads * (latent + attention.kv_lora_rank) * ACTIVATION_BYTES,
+            shape=shape,
+            launches=LATENT_LAUNCHES,
         )
     dims = attention.head_dim + attention.value_head_dim
     shape = None
@@ -180,9 +197,9 @@ class _OperatorBuilder:
             shape=Matrix(self.stored.name, outputs, inputs),
         )
 
-    def elementwise(self, name: str, elements_per_token: int) -> Operator:
+    def elementwise(self, name: str, elements_per_token: int, launches: int = 1) -> Operator:
         """A kernel that reads and writes, and computes next to nothing."""
-        return Operator(name, self.count, 0.0, 0.0, elements_per_token * ACTIVATION_BYTES)
+        return Operator(name, self.count, 0.0, 0.0, elements_per_token * ACTIVATION_BYTES, launches=launches)
 
 
 def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention, hidden: int) -> Iterator[Operator]:
@@ -193,7 +210,7 @@ def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention
         key_value = kv_heads * (attention.head_dim + attention.value_head_dim)
         yield build.matmul("qkv_projection", hidden, query + key_value, split="columns")
         rotary = -(-(query + key_value) // build.ranks)
-        yield build.elementwise("rotary_and_kv_write", 2 * rotary)
+        yield build.elementwise("rotary_and_kv_write", 2 * rotary, launches=2)
     else:
         key_dim = attention.nope_head_dim + attention.rope_head_dim
         latent = attention.kv_lora_rank + attention.rope_head_dim
@@ -206,7 +223,7 @@ def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention
         expanded = heads * (attention.nope_head_dim + attention.value_head_dim)
         yield build.matmul("latent_expansion", attention.kv_lora_rank, expanded, split="columns")
         rotary = -(-heads // build.ranks) * attention.rope_head_dim + latent
-        yield build.elementwise("rotary_and_kv_write", 2 * rotary)
+        yield build.elementwise("rotary_and_kv_write", 2 * rotary, launches=2)
     yield build.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
 
 
@@ -221,6 +238,14 @@ def _quantised_elements(group: LayerGroup, hidden: int, ranks: int) -> int:
     return elements + routed + -(-block.shared_intermediate_size // ranks)
 
 
+def _quantised_inputs(group: LayerGroup) -> int:
+    """How many inputs of matrix products that is: two of attention, two of the MLP or experts, and two more each of
+    shared experts and latent attention."""
+    block = group.feed_forward
+    shared = isinstance(block, MixtureOfExperts) and block.shared_intermediate_size > 0
+    return 4 + 2 * shared + 2 * isinstance(group.attention, LatentAttention)
+
+
 def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, stored: WeightFormat) -> Iterator[Operator]:
     block = group.feed_forward
     up_matrices = 2 if block.gated else 1
@@ -228,7 +253,8 @@ def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, store
         yield from _mlp(build, "mlp", hidden, block.intermediate_size, up_matrices)
         return
     assert isinstance(block, MixtureOfExperts)
-    yield _OperatorBuilder(build.count, SIXTEEN_BITS, build.ranks).matmul("router", hidden, block.experts)
+    router = _OperatorBuilder(build.count, SIXTEEN_BITS, build.ranks).matmul("router", hidden, block.experts)
+    yield replace(router, launches=2)
     if block.shared_intermediate_size:
         yield from _mlp(build, "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
     width = -(-block.expert_intermediate_size // build.ranks)
@@ -242,6 +268,7 @@ def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, store
         experts=block.experts,
         experts_per_token=block.experts_per_token,
         shape=ExpertMatrices(stored.name, hidden, block.expert_intermediate_size, build.ranks) if block.gated else None,
+        launches=EXPERT_LAUNCHES,
     )
 
 

@@ -160,14 +160,14 @@ def price_shares(
 
 
 def _linear_s(cost: StepCost, shape: Shape) -> float:
-    tokens, rows, requests = shape
-    return (cost.linear_ns(tokens) + cost.head_ns(rows) + cost.host_ns(requests)) / NS_PER_S
+    tokens, rows, _ = shape
+    return (cost.linear_ns(tokens) + cost.head_ns(rows) + cost.host_ns(*shape)) / NS_PER_S
 
 
 def _add_linear(cost: StepCost, shape: Shape, steps: int, seconds: defaultdict[str, float]) -> float:
     """Add all but attention of ``steps`` steps to ``seconds`` by source; what of one step lies outside is returned."""
-    tokens, rows, requests = shape
-    host_s = cost.host_ns(requests) / NS_PER_S
+    tokens, rows, _ = shape
+    host_s = cost.host_ns(*shape) / NS_PER_S
     seconds[HOST] += steps * host_s
     outside_s = host_s
     kernels: list[tuple[Price, int, int]] = [

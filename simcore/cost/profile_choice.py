@@ -5,29 +5,39 @@ from functools import lru_cache
 
 from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
 from simcore.errors import UnknownNameError
-from simcore.models import MixtureOfExperts, ModelSpec
+from simcore.models import LatentAttention, MixtureOfExperts, ModelSpec
 
 AUTO, ROOFLINE = "auto", "roofline"
-_AUTO_ENGINE = "vllm-"
+_PROFILES_OF = {"vllm-v1": "vllm", "sglang": "sglang", "trtllm": "trtllm"}
+"""The engine whose kernels a preset runs."""
+_STAND_IN = "vllm"
+"""The engine whose kernels stand for those of a preset that none were measured of, or of which some lack."""
+LATENT_KINDS = frozenset({"mla_context", "mla_generation"})
 
-_load = lru_cache(maxsize=4)(load_profile)
+_load = lru_cache(maxsize=16)(load_profile)
 """Reading a profile takes longer than many a run; variants of one scenario share it."""
 
 
 def needed_kinds(spec: ModelSpec, ranks: int) -> frozenset[str]:
-    """The kernel kinds without which a profile is no good for a model on so many tensor-parallel ranks."""
-    kinds = {"gemm", "context_attention", "generation_attention"}
-    if any(isinstance(group.feed_forward, MixtureOfExperts) for group in spec.layer_groups):
-        kinds.add("moe")
+    """The kernel kinds that a model runs on so many tensor-parallel ranks."""
+    kinds = {"gemm"}
+    for group in spec.layer_groups:
+        latent = isinstance(group.attention, LatentAttention)
+        kinds |= LATENT_KINDS if latent else {"context_attention", "generation_attention"}
+        if isinstance(group.feed_forward, MixtureOfExperts):
+            kinds.add("moe")
     if ranks > 1:
         kinds.add("collective")
     return frozenset(kinds)
 
 
-def chosen_profile(choice: str, accelerator: str, kinds: frozenset[str], shipped: bool = True) -> KernelProfile | None:
+def chosen_profile(
+    choice: str, accelerator: str, kinds: frozenset[str], shipped: bool = True, engine: str = "vllm-v1"
+) -> KernelProfile | None:
     """The profile that a scenario chooses, None for the roofline.
 
-    "auto" takes the newest vLLM profile of the accelerator that has all ``kinds``, if it is one that is ``shipped``.
+    "auto" takes, if the accelerator is one that is ``shipped``, the newest profile that has all ``kinds``: of the
+    preset's own engine if there is one, else of vLLM, else of any; where none has latent attention, one without.
     Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a broken profile.
     """
     if choice == ROOFLINE:
@@ -37,11 +47,17 @@ def chosen_profile(choice: str, accelerator: str, kinds: frozenset[str], shipped
         if "/" not in choice and choice not in known:
             raise UnknownNameError("pricing.profile", choice, (AUTO, ROOFLINE, *known))
         return _load(accelerator, choice)
-    for name in sorted((name for name in known if name.startswith(_AUTO_ENGINE)), key=_version, reverse=True):
-        profile = _load(accelerator, name)
-        if kinds <= set(profile.provenance):
-            return profile
+    for wanted in dict.fromkeys((kinds, kinds - LATENT_KINDS)):
+        for name in sorted(known, key=lambda name: _rank(name, engine), reverse=True):
+            profile = _load(accelerator, name)
+            if wanted <= set(profile.provenance):
+                return profile
     return None
+
+
+def _rank(name: str, engine: str) -> tuple[bool, bool, tuple[int, ...]]:
+    of, _, version = name.partition("-")
+    return of == _PROFILES_OF.get(engine), of == _STAND_IN, _version(version)
 
 
 def _version(name: str) -> tuple[int, ...]:

@@ -117,7 +117,10 @@ class StepCost:
         self._mixed = any(attention.calibrated.mixed for attention in self.compiled_attention)
         self._linear_ns: dict[int, float] = {}
         self._head_ns: dict[int, float] = {}
-        self._host_ns: dict[int, float] = {}
+        self._host_ns: dict[tuple[int, int, int], float] = {}
+        launches = sum(operator.count * operator.launches for operator in self.layers) + self.all_reduces
+        launches += sum(work.count * work.launches for work in self.attention)
+        self._eager_ns = launches * host.launch_s * NS_PER_S
         self._decode_base_ns: dict[int, float] = {}
         self._decode_curves: dict[int, list[Curve | None]] = {}
         self._mixed_curves: dict[int, list[Curve | None]] = {}
@@ -148,12 +151,19 @@ class StepCost:
             price = self._head_ns[rows] = seconds * NS_PER_S
         return price
 
-    def host_ns(self, requests: int) -> float:
-        """What the host adds to a step of so many requests."""
-        price = self._host_ns.get(requests)
+    def host_ns(self, tokens: int, rows: int, requests: int) -> float:
+        """What the host adds to a step of so many tokens, sampled rows and requests.
+
+        Kernels but for attention hide the launches of an eager step; a step of one token per request is decodes alone.
+        """
+        shape = tokens, rows, requests
+        price = self._host_ns.get(shape)
         if price is None:
-            seconds = self._host.step_s + self._host.per_request_s * requests
-            price = self._host_ns[requests] = seconds * NS_PER_S
+            host = self._host
+            price = (host.step_s + host.per_request_s * requests) * NS_PER_S
+            if tokens > host.graph_tokens or not (host.mixed_graphs or tokens == requests):
+                price += max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
+            self._host_ns[shape] = price
         return price
 
     def decode_steps_ns(self, pool: DecodePool, steps: int, within_ns: int = FOREVER) -> StepDurations:
@@ -165,7 +175,7 @@ class StepCost:
         size = pool.size
         base = self._decode_base_ns.get(size)
         if base is None:
-            base = self._decode_base_ns[size] = self.linear_ns(size) + self.head_ns(size) + self.host_ns(size)
+            base = self._decode_base_ns[size] = self._without_attention_ns(size, size, size)
         terms = self._decode_terms(pool, size)
         first = self._decode_list_ns(terms, 1, base)[0]
         steps = min(steps, within_ns // first + 1)  # no later step is shorter than the first
@@ -259,7 +269,10 @@ class StepCost:
             attention_ns += self._decode_attention_ns(plan, pool)
         tokens = plan.decoding + plan.prefill_tokens
         requests = plan.decoding + len(plan.chunks)
-        return round(self.linear_ns(tokens) + self.head_ns(sampled_rows) + self.host_ns(requests) + attention_ns)
+        return round(self._without_attention_ns(tokens, sampled_rows, requests) + attention_ns)
+
+    def _without_attention_ns(self, tokens: int, rows: int, requests: int) -> float:
+        return self.linear_ns(tokens) + self.head_ns(rows) + self.host_ns(tokens, rows, requests)
 
     def _decode_attention_ns(self, plan: BatchPlan, pool: DecodePool) -> float:
         """Attention of the next decode step of all members that are not stalled."""

@@ -72,7 +72,7 @@ class WorkCounter:
 
     def host_s(self, cost: StepCost) -> float:
         """Seconds that the host took."""
-        return sum(steps * cost.host_ns(requests) for _, _, requests, steps in self._shapes()) / NS_PER_S
+        return sum(steps * cost.host_ns(*shape) for shape, steps in self.shapes()) / NS_PER_S
 
     def flops(self, cost: StepCost) -> float:
         """Floating-point operations of one rank."""

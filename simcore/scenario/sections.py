@@ -201,10 +201,15 @@ class SchedulerSection(_Section):
 
 
 class Host(_Section):
-    """What the host adds to every step, while the accelerator waits."""
+    """What the host takes (see ``simcore.cost.assumptions.HostOverhead``)."""
 
     step_s: StepSeconds = _HOST.step_s
     per_request_s: KernelSeconds = _HOST.per_request_s
+    launch_s: KernelSeconds = _HOST.launch_s
+    graph_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = _HOST.graph_tokens
+    mixed_graphs: bool = _HOST.mixed_graphs
+    request_s: StepSeconds = _HOST.request_s
+    per_prompt_token_s: KernelSeconds = _HOST.per_prompt_token_s
 
 
 class Efficiency(_Section):

@@ -115,7 +115,9 @@ def _price_ns(cost: StepCost, plan: BatchPlan, decoding: list[int]) -> int:
     """The price of a step from each of its requests; ``decoding`` are the context tokens of those that decode."""
     tokens = len(decoding) + sum(chunk.tokens for chunk in plan.chunks)
     sampled = len(decoding) + sum(chunk.tokens == chunk.request.tokens_to_compute for chunk in plan.chunks)
-    total = cost.linear_ns(tokens) + cost.head_ns(sampled) + cost.host_ns(len(decoding) + len(plan.chunks))
+    total = (
+        cost.linear_ns(tokens) + cost.head_ns(sampled) + cost.host_ns(tokens, sampled, len(decoding) + len(plan.chunks))
+    )
     roofline = cost.prices.roofline
     for work in cost.attention:
         seconds = 0.0

@@ -16,7 +16,7 @@ def test_what_a_model_needs():
 @pytest.mark.parametrize(
     ("accelerator", "ranks", "name"),
     [
-        ("h200-sxm", 1, "h200-sxm/vllm-0.19.0"),
+        ("h200-sxm", 1, "h200-sxm/vllm-0.24.0"),
         ("rtx-pro-6000-blackwell", 1, "rtx-pro-6000-blackwell/vllm-0.24.0"),
         ("rtx-4090", 1, "rtx-4090/vllm-0.19.0"),
         ("rtx-4090", 2, None),  # whose profile has no collectives
@@ -41,3 +41,18 @@ def test_what_is_not_there_is_refused(tmp_path):
         chosen_profile("vllm-0.19", "h200-sxm", DENSE)
     with pytest.raises(FileError, match=r"profile\.yaml"):
         chosen_profile(str(tmp_path), "h200-sxm", DENSE)
+
+
+def test_auto_takes_the_kernels_of_the_engine_where_it_can():
+    latent = needed_kinds(load_model("deepseek-v3"), 8)
+    assert {"mla_context", "mla_generation", "moe", "collective"} < latent
+    for engine, name in (("trtllm", "trtllm-1.3.0rc20"), ("sglang", "sglang-0.5.14"), ("vllm-v1", "trtllm-1.3.0rc20")):
+        profile = chosen_profile("auto", "b200", latent, engine=engine)
+        assert profile is not None
+        assert profile.name == f"b200/{name}"
+    stand_in = chosen_profile("auto", "l40s", DENSE, engine="trtllm")
+    assert stand_in is not None
+    assert stand_in.name == "l40s/vllm-0.24.0"
+    without_latent = chosen_profile("auto", "l40s", latent, engine="sglang")
+    assert without_latent is not None
+    assert without_latent.name == "l40s/vllm-0.24.0"

@@ -230,7 +230,7 @@ def test_a_profile_prices_what_it_has_and_the_roofline_the_rest():
     assert cost.all_reduce_price.seconds(8192) == profile.collective("all_reduce", "custom_graph", 2).seconds(8192)
     attention = profile.context_attention("bf16", 16, 4, 128)
     head_s = cost.head_prices[0].seconds(1)
-    expected_s = 32 * attention.seconds(100, 5000) + cost.linear_ns(100) / 1e9 + head_s + cost.host_ns(1) / 1e9
+    expected_s = 32 * attention.seconds(100, 5000) + cost.linear_ns(100) / 1e9 + head_s + cost.host_ns(100, 1, 1) / 1e9
     assert prefill_ns(cost, 100, 5000) / 1e9 == pytest.approx(expected_s, abs=1e-9)
 
 
@@ -251,7 +251,7 @@ def test_decodes_beside_a_chunk_take_the_mixed_price_where_there_is_one():
     shape = ("bf16", 32, 8, 128)
     context = profile.context_attention(*shape)
     attention_s = profile.mixed_generation(*shape).seconds(3, 6003) + context.seconds(512) - context.curves[0].at(0)
-    rest_ns = cost.linear_ns(515) + cost.head_ns(4) + cost.host_ns(4)
+    rest_ns = cost.linear_ns(515) + cost.head_ns(4) + cost.host_ns(515, 4, 4)
     assert cost.step_ns(plan, pool, 4) == pytest.approx(32 * attention_s * 1e9 + rest_ns, abs=1)
 
 
@@ -267,3 +267,33 @@ def test_a_curve_along_steps_is_the_curve_at_each(gaps, values, start, growth, s
     curve = Curve(np.cumsum([1, *gaps]), values[: len(gaps) + 1])
     points = [start + growth * step for step in range(1, steps + 1)]
     assert curve.along_steps(start, growth, steps) == [curve.at(x) for x in points] == curve.at_many(points).tolist()
+
+
+def test_an_eager_step_takes_as_long_as_launching_its_kernels():
+    roofline = Roofline.of(load_accelerator("h100-sxm"), RooflineEfficiency(), "bf16")
+    model, prices = load_model("llama-3.1-8b"), KernelPrices(roofline)
+
+    def cost(mixed_graphs):
+        host = HostOverhead(step_s=0.0, per_request_s=0.0, launch_s=1e-3, graph_tokens=64, mixed_graphs=mixed_graphs)
+        return StepCost(model, prices, host, "bf16", KvFormat(), 1)
+
+    launches_ns = 32 * (2 + 1 + 2 + 1 + 1 + 1 + 1 + 1) * 1e6  # norms, QKV, rotary, attention, output, up, act, down
+    for graphs, shape, eager in (
+        (True, (64, 64, 64), False),
+        (True, (64, 2, 9), False),
+        (True, (65, 65, 65), True),
+        (False, (64, 64, 64), False),
+        (False, (64, 2, 9), True),
+    ):
+        tested = cost(graphs)
+        kernels_ns = tested.linear_ns(shape[0]) + tested.head_ns(shape[1])
+        assert tested.host_ns(*shape) == pytest.approx(launches_ns - kernels_ns if eager else 0.0)
+
+
+def test_products_are_no_faster_than_a_loaded_device_lets_them_be():
+    prices = PROFILED["llama-3.1-8b", "bf16"].prices
+    sustained = prices.roofline.accelerator.sustained_flops_per_s["bf16"]
+    operator = next(o for o in PROFILED["llama-3.1-8b", "bf16"].layers if o.name == "mlp_up")
+    assert prices.operator(operator).seconds(8192) >= operator.flops(8192) / sustained
+    alone = prices.profile.gemm("bf16", operator.shape.outputs, operator.shape.inputs)
+    assert prices.operator(operator).seconds(8) == alone.seconds(8)
