@@ -23,7 +23,7 @@ before measurement begins; an idle simulated server keeps nothing of that, so th
 _PRECISIONS = {"": "bf16", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp8_block": "fp8", "nvfp4": "nvfp4"}
 _CHECKPOINT_PRECISION = {"gpt-oss-120b": "mxfp4", "gpt-oss-20b": "mxfp4"}
 """Models that are served in the precision they were published in, whatever a row calls it."""
-_SIMULATED_PRECISIONS = ("bf16", "fp16", "fp8", "mxfp4")
+_SIMULATED_PRECISIONS = ("bf16", "fp16", "fp8", "fp8-block", "mxfp4")
 _TRT_ALIGNMENT_TOKENS = 64
 
 
@@ -109,7 +109,9 @@ def _precision(run: EngineRun, model: str) -> str:
     if model in _CHECKPOINT_PRECISION:
         return _CHECKPOINT_PRECISION[model]
     stated = run.expert_precision if is_mixture(model) else run.gemm_precision
-    return _PRECISIONS.get(stated, stated)
+    precision = _PRECISIONS.get(stated, stated)
+    published = load_model(model).dtype
+    return published if precision == "fp8" and published.startswith("fp8") else precision
 
 
 def is_mixture(model: str) -> bool:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simcore.errors import ServetwinError
 from simcore.fidelity.case import Refusal
+from simcore.fidelity.execution import BEST_PRICES
 from simcore.fidelity.known_names import known_names
 from simcore.fidelity.load_regimes import REGIMES, regimes_of
 from simcore.fidelity.request_runs import REQUESTS, RequestRun
@@ -75,7 +76,7 @@ def replay(run: RequestRun) -> Replayed | Refusal:
     if isinstance(document, str):
         return Refusal(name, _labels(run), document)
     try:
-        result = Simulation.prepare(document, Path()).run()
+        result = Simulation.prepare({"pricing": BEST_PRICES} | document, Path()).run()
     except ServetwinError as error:
         return Refusal(name, _labels(run), str(error))
     if not (result.requests["state"] == "finished").all():

@@ -11,7 +11,12 @@ from simcore.fidelity.evaluation import Evaluated, Fidelity
 from simcore.fidelity.replay import Replayed
 from simcore.fidelity.worst import common_traits, worst
 
-FITTED = "None: kernels are priced by measurements of kernels, all else is assumed; every row is a prediction."
+FITTED = (
+    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 with "
+    "prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), TensorRT-LLM's "
+    "on GPT-OSS-120B on B200 (8 rows), SGLang's time to launch a kernel on DeepSeek-V3 on H200 (2 rows). Kernels are "
+    "priced by measurements of kernels, all else is assumed; every other row is a prediction."
+)
 """Which constants were fitted on which rows of the files compared with here."""
 
 TTFT, TPOT = "ttft_s.mean", "tpot_s.mean"
