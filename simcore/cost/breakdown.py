@@ -100,7 +100,11 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     times += [
         _operator(operator, price, shape.requests) for operator, price in zip(cost.head, cost.head_prices, strict=True)
     ]
-    times.append(OperatorTime("host", 1, cost.host_ns(shape.tokens, shape.requests, shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False))
+    times.append(
+        OperatorTime(
+            "host", 1, cost.host_ns(shape.tokens, shape.requests, shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False
+        )
+    )
     return times
 
 
