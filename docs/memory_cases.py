@@ -152,7 +152,9 @@ def figure_2(
     cost = simulation.cost
     sent = sharegpt_requests(data, longest_prompt, requests)
     return {
-        name: replay_memory_use(sent, memory, lambda tokens: cost.linear_ns(tokens) + cost.host_ns(tokens))
+        name: replay_memory_use(
+            sent, memory, lambda tokens: cost.linear_ns(tokens) + cost.host_ns(tokens, tokens, tokens)
+        )
         for name, memory in schemes(slots, space).items()
     }
 

@@ -229,7 +229,7 @@ class _Datasheet(_Strict):
                 "multiprocessors": self.processor.source,
                 "boost_clock_hz": self.processor.source,
                 "peak_flops_per_s": self.peak_dense_tera_operations_per_s.source,
-                **({"sustained_flops_per_s": sustained.source} if sustained is not None else {}),
+                "sustained_flops_per_s": sustained.source if sustained is not None else "not measured on this device",
                 "memory_bytes": self.memory_capacity.source,
                 "memory_bandwidth_bytes_per_s": self.memory_bandwidth.source,
                 "l2_bytes": self.on_chip_memory.source,
