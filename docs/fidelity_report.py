@@ -40,8 +40,8 @@ INTRODUCTION = (
     "(`simcore/fidelity/harness.yaml`). Rows of an unknown harness are run at the stated lengths with the engine "
     "preset's defaults, and shown apart.",
     "Kernels are priced by the newest profile that is shipped for the accelerator (`pricing.profile: auto`, "
-    "[kernel-fits.md](kernel-fits.md)), of the row's own engine where there is one, else of vLLM, and by roofline where "
-    "there is none.",
+    "[kernel-fits.md](kernel-fits.md)), of the row's own engine where there is one, else of vLLM, and by roofline "
+    "where there is none.",
     f"Constants fitted on these rows: {FITTED[0].lower()}{FITTED[1:]}",
 )
 
