@@ -107,15 +107,16 @@ def specialized_tile(
     loop: all blocks are masked. Descriptors are of the sequence, beyond whose end they load zeros; they have two
     dimensions because after a reshape the compiler frees a block before it is read.
     """
-    start = sequence_start.to(tl.int64)
+    start = tl.where(length > 0, sequence_start, 0).to(tl.int64)
+    extent = tl.maximum(length, 1)  # a descriptor cannot be empty: that of an empty sequence is of the first row of all
     query_rows = tl.make_tensor_descriptor(
-        queries + start * query_stride + head * head_dim, [length, head_dim], [query_stride, 1], [block_m, block_d]
+        queries + start * query_stride + head * head_dim, [extent, head_dim], [query_stride, 1], [block_m, block_d]
     )
     key_rows = tl.make_tensor_descriptor(
-        keys + start * key_stride + kv_head * head_dim, [length, head_dim], [key_stride, 1], [block_n, block_d]
+        keys + start * key_stride + kv_head * head_dim, [extent, head_dim], [key_stride, 1], [block_n, block_d]
     )
     value_rows = tl.make_tensor_descriptor(
-        values + start * value_stride + kv_head * head_dim, [length, head_dim], [value_stride, 1], [block_n, block_d]
+        values + start * value_stride + kv_head * head_dim, [extent, head_dim], [value_stride, 1], [block_n, block_d]
     )
     q = query_rows.load([tile_start, 0])
     rows = tile_start + tl.arange(0, block_m)
