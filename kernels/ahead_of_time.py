@@ -73,8 +73,7 @@ def compile_form(form: CompiledForm, capability: int) -> Resources:
         constexprs={(names.index(name),): value for name, value in constants.items()},
         attrs=attributes,
     )
-    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=config.options())
     registers, stack = _resource_usage(compiled.asm["cubin"])
     return Resources(registers, int(compiled.metadata.shared), stack, compiled.asm["ptx"])
 

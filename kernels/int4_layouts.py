@@ -1,8 +1,9 @@
 """Four-bit weights: the layout that ``w4a16`` reads, and how GPTQ's and AWQ's are turned into it at load time.
 
-A block of 128 input channels of one output channel is 16 words of 32 bits, side by side. Nibble ``j`` of word ``r`` is
-input channel ``16 j + r`` of the block, so that equal nibbles of the 16 words are a *plane*: 16 successive input
-channels, which is the depth of one tensor-core instruction. A word of scales and zeros has the scale, as fp16, in its
+A block of 128 input channels of one output channel is 16 words of 32 bits, side by side: four for each of the four
+threads that share a row of a tensor-core operand, one for every 32 channels. A thread holds channels ``2 l`` and
+``2 l + 1`` of every eight; in the word of 32 channels, nibbles ``j`` and ``j + 4`` are its two of the ``j``-th eight, so
+that both sit at the same place of the two halves of a word. A word of scales and zeros has the scale, as fp16, in its
 low half and the zero point in its high half.
 """
 
@@ -14,7 +15,8 @@ from kernels.errors import require_form
 
 BLOCK_K = 128
 WORDS = 16
-PLANES = 8
+_BLOCK_SHAPE = (4, 4, 4, 2)
+"""Channels of a block: 32s, eights of these, threads, two of each."""
 GROUP_SIZES = (32, 64, 128)
 _AWQ_COLUMNS = (0, 2, 4, 6, 1, 3, 5, 7)
 _SYMMETRIC_ZERO = 8
@@ -59,15 +61,16 @@ def pack_int4(quantised: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor
     blocks = -(-k // BLOCK_K)
     padded = torch.zeros((blocks * BLOCK_K, n), dtype=torch.int32, device=quantised.device)
     padded[:k] = quantised
-    planes = padded.view(blocks, PLANES, WORDS, n)
-    words = torch.zeros((blocks, WORDS, n), dtype=torch.int32, device=quantised.device)
-    for plane in range(PLANES):
-        words |= planes[:, plane] << (4 * plane)
+    channels = padded.view(blocks, *_BLOCK_SHAPE, n).permute(0, 5, 3, 1, 4, 2)  # thread, 32s, two, eights
+    nibbles = channels.reshape(blocks, n, WORDS, 8)
+    words = torch.zeros((blocks, n, WORDS), dtype=torch.int32, device=quantised.device)
+    for nibble in range(8):
+        words |= nibbles[..., nibble] << (4 * nibble)
 
     both = torch.zeros((blocks * BLOCK_K // group_size, n), dtype=torch.int32, device=quantised.device)
     both[: len(scales)] = (zeros.int() << 16) | (half_scales.view(torch.int16).int() & 0xFFFF)
     arrivals = torch.zeros(n, dtype=torch.int32, device=quantised.device)
-    return Int4Weights(words.transpose(1, 2).contiguous(), both, arrivals, group_size, k)
+    return Int4Weights(words, both, arrivals, group_size, k)
 
 
 def from_gptq(
@@ -105,8 +108,8 @@ def _nibbles(words: torch.Tensor) -> torch.Tensor:
 
 def dequantise_int4(weights: Int4Weights) -> torch.Tensor:
     """The weights [k, n], exactly, in float64."""
-    nibbles = _nibbles(weights.words)  # [blocks, n, words, planes]
-    quantised = nibbles.permute(0, 3, 2, 1).reshape(-1, weights.n)[: weights.k]
+    nibbles = _nibbles(weights.words).unflatten(3, (2, 4)).unflatten(2, (4, 4))  # ..., thread, 32s, two, eights
+    quantised = nibbles.permute(0, 3, 5, 2, 4, 1).reshape(-1, weights.n)[: weights.k]
     scales = (weights.scales_and_zeros & 0xFFFF).to(torch.int16).view(torch.float16).double()
     zeros = weights.scales_and_zeros >> 16
     group = torch.arange(weights.k, device=quantised.device) // weights.group_size

@@ -14,15 +14,23 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
-    """Tile sizes (constexpr arguments of the kernel, by name), warps per program and pipeline stages."""
+    """Tile sizes (constexpr arguments of the kernel, by name), warps per program and pipeline stages.
+
+    ``max_registers`` bounds the registers of a thread, so that more programs fit a multiprocessor.
+    """
 
     tiles: Mapping[str, Any] = field(default_factory=dict)
     num_warps: int = 4
     num_stages: int = 3
+    max_registers: int | None = None
 
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of the launch."""
-        return {**self.tiles, "num_warps": self.num_warps, "num_stages": self.num_stages}
+        return {**self.tiles, **self.options()}
+
+    def options(self) -> dict[str, int | None]:
+        """The compiler's options."""
+        return {"num_warps": self.num_warps, "num_stages": self.num_stages, "maxnreg": self.max_registers}
 
 
 def interpreted() -> bool:

@@ -94,48 +94,56 @@ def cases(toy: bool) -> list[Case]:
 
 
 def _candidate(
-    block_m: int, block_n: int, split_k: int, weights_first: bool, num_warps: int, num_stages: int
+    block_m: int,
+    block_n: int,
+    programs_per_processor: int,
+    num_warps: int,
+    num_stages: int,
+    max_registers: int | None = None,
+    parts: int = 1,
+    steps: int = 1,
+    weights_first: bool = True,
 ) -> LaunchConfig:
-    tiles = {"block_m": block_m, "block_n": block_n, "split_k": split_k, "weights_first": weights_first}
-    return LaunchConfig(tiles, num_warps, num_stages)
+    tiles = {
+        "block_m": block_m,
+        "block_n": block_n,
+        "programs_per_processor": programs_per_processor,
+        "weights_first": weights_first,
+        "interleaved": not weights_first,
+        "steps": steps,
+        "parts": parts,
+    }
+    return LaunchConfig(tiles, num_warps, num_stages, max_registers)
 
 
-# Columns and warps of a program: each warp holds 32 or 64 columns.
-_DECODE_TILES = ((64, 2), (128, 4), (256, 4), (256, 8))
+def _decode_candidates() -> list[LaunchConfig]:
+    """Four programs a multiprocessor of 128 registers a thread, three of 168, or two that halve what ``a`` costs.
 
-
-def _decode_candidates(splits: tuple[int, ...]) -> list[LaunchConfig]:
-    tokens_first = [
-        _candidate(16, block_n, split_k, False, num_warps, num_stages)
-        for (block_n, num_warps), split_k, num_stages in product(_DECODE_TILES, splits, (4, 6))
-    ]
-    weights_first = [
-        _candidate(16, block_n, split_k, True, num_warps, 5)
-        for (block_n, num_warps), split_k in product(((128, 4), (256, 8)), splits)
-    ]
-    return tokens_first + weights_first
+    As many programs as are resident end together; more of them hide each other's start.
+    """
+    four = [_candidate(16, 128, programs, 4, stages, 128, 2) for programs, stages in product((3, 4, 8), (3, 4, 5))]
+    three = [_candidate(16, 128, programs, 4, stages, 168) for programs, stages in ((3, 4), (3, 5), (3, 6), (6, 4))]
+    wide = [_candidate(16, 256, programs, 8, stages, 128, 2) for programs, stages in ((2, 3), (2, 4), (2, 5), (4, 4))]
+    long_steps = [_candidate(16, 128, 2, 4, 4, 168, 2, 2), _candidate(16, 128, 3, 4, 3, 168, 2, 2)]
+    # The older tensor-core instruction, whose rate at 16 tokens may be the better one.
+    tokens_first = [_candidate(16, 128, 4, 4, stages, 128, 2, 1, False) for stages in (4, 5)]
+    return four + three + wide + long_steps + tokens_first
 
 
 def _prefill_candidates() -> list[LaunchConfig]:
     return [
-        _candidate(block_m, block_n, 1, weights_first, num_warps, num_stages)
-        for (block_m, block_n, weights_first, num_warps), num_stages in product(
-            ((64, 128, True, 8), (64, 128, True, 4), (64, 64, True, 4), (128, 128, True, 8), (128, 128, False, 8),
-             (128, 64, True, 4)),
-            (3, 4),
+        _candidate(block_m, block_n, 0, num_warps, num_stages)
+        for (block_m, block_n, num_warps), num_stages in product(
+            ((64, 128, 8), (64, 128, 4), (64, 256, 8), (128, 128, 8), (128, 64, 4)), (3, 4)
         )
-    ]  # fmt: skip
+    ]
 
 
 def _middle_candidates(block_m: int) -> list[LaunchConfig]:
-    tokens_first = [
-        _candidate(block_m, 128, split_k, False, num_warps, 4) for split_k, num_warps in product((1, 2, 4), (4, 8))
+    return [
+        _candidate(block_m, block_n, programs, num_warps, num_stages)
+        for (block_n, num_warps), programs, num_stages in product(((128, 4), (128, 8), (256, 8)), (1, 2, 3), (3, 4))
     ]
-    weights_first = [
-        _candidate(block_m, block_n, split_k, True, num_warps, num_stages)
-        for (block_n, num_warps), split_k, num_stages in product(((128, 4), (128, 8), (64, 4)), (1, 2, 4), (3, 5))
-    ]
-    return tokens_first + weights_first
 
 
 def sweeps() -> list[Sweep]:
@@ -145,11 +153,11 @@ def sweeps() -> list[Sweep]:
         return Sweep(_case(m, k, n), candidates, partial(_prepare_sweep, "bf16", m, k, n, 128))
 
     return [
-        sweep(16, 8192, 28672, _decode_candidates((1, 2, 4))),
-        sweep(16, 4096, 14336, _decode_candidates((1, 2, 4, 8))),
-        sweep(16, 8192, 8192, _decode_candidates((2, 4, 8))),
-        sweep(1, 8192, 8192, _decode_candidates((2, 4, 8))),
-        sweep(16, 14336, 4096, _decode_candidates((4, 8, 16))),
+        sweep(16, 8192, 28672, _decode_candidates()),
+        sweep(16, 4096, 14336, _decode_candidates()),
+        sweep(16, 8192, 8192, _decode_candidates()),
+        sweep(1, 8192, 8192, _decode_candidates()),
+        sweep(16, 14336, 4096, _decode_candidates()),
         sweep(32, 8192, 8192, _middle_candidates(32)),
         sweep(64, 8192, 8192, _middle_candidates(64)),
         sweep(4096, 8192, 8192, _prefill_candidates()),

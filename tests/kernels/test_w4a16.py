@@ -4,7 +4,7 @@ import torch
 from kernels.errors import UnsupportedFormError
 from kernels.int4_layouts import Int4Weights, dequantise_int4, from_awq, from_gptq, pack_int4
 from kernels.launch import LaunchConfig, interpreted
-from kernels.w4a16 import launch_config, w4a16, w4a16_reference
+from kernels.w4a16 import launch_config, programs_of, w4a16, w4a16_reference
 from tests.kernels.closeness import FLOAT_TYPES, assert_close
 
 DTYPES = [dtype for dtype in FLOAT_TYPES if dtype != torch.float32]
@@ -75,8 +75,18 @@ def test_refusals(device: torch.device) -> None:
         w4a16(torch.ones(1, 96, device=device).half(), weights)
 
 
-def tiles(block_m: int, block_n: int, split_k: int, weights_first: bool, **more: object) -> LaunchConfig:
-    arguments = {"block_m": block_m, "block_n": block_n, "split_k": split_k, "weights_first": weights_first}
+def tiles(
+    block_m: int, block_n: int, programs_per_processor: int, weights_first: bool, steps: int = 1, **more: object
+) -> LaunchConfig:
+    arguments = {
+        "block_m": block_m,
+        "block_n": block_n,
+        "programs_per_processor": programs_per_processor,
+        "weights_first": weights_first,
+        "interleaved": False,
+        "steps": steps,
+        "parts": 4,
+    }
     return LaunchConfig({**arguments, **more}, num_warps=4, num_stages=3)
 
 
@@ -85,12 +95,13 @@ def tiles(block_m: int, block_n: int, split_k: int, weights_first: bool, **more:
     ("m", "k", "n", "group_size", "config"),
     [
         (1, 128, 64, 128, None),  # one token, one block
-        (3, 512, 136, 64, tiles(16, 64, 2, False)),  # columns that cross tiles; a split of whole halves
-        (16, 640, 64, 128, tiles(16, 64, 2, False)),  # a split of 2 and 3 blocks
-        (17, 416, 96, 32, tiles(16, 64, 4, False)),  # depth of no whole blocks; rows that cross tiles
-        (5, 128, 64, 128, tiles(16, 64, 2, True)),  # a part without blocks
-        (70, 288, 72, 32, tiles(64, 64, 1, True)),
-        (64, 256, 200, 64, tiles(64, 64, 2, True)),
+        (3, 512, 136, 64, tiles(16, 64, 1, False, interleaved=True)),  # columns that cross tiles
+        (16, 640, 64, 128, tiles(16, 64, 1, False)),  # one program
+        (17, 416, 96, 32, tiles(16, 64, 2, False)),  # depth of no whole blocks
+        (5, 1280, 192, 128, tiles(16, 64, 1, True)),  # programs that share one tile, and two
+        (5, 2048, 320, 64, tiles(16, 64, 1, True, 2)),  # uneven shares, of two blocks each
+        (70, 288, 72, 32, tiles(64, 64, 0, True, interleaved=True)),
+        (64, 256, 200, 64, tiles(64, 64, 1, True, 2)),
         (0, 128, 64, 128, None),
     ],
 )
@@ -120,13 +131,20 @@ def test_rows_may_be_apart_and_have_a_mean_and_outliers(device: torch.device, dt
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "weights_first", "block_m"), [(16, False, 16), (64, True, 64), (130, True, 128)])
 @pytest.mark.parametrize("group_size", [32, 128])
+@pytest.mark.parametrize("interleaved", [False, True])
 def test_assembly_equals_the_plain_form(
-    device: torch.device, dtype: torch.dtype, m: int, weights_first: bool, block_m: int, group_size: int
+    device: torch.device,
+    dtype: torch.dtype,
+    m: int,
+    weights_first: bool,
+    block_m: int,
+    group_size: int,
+    interleaved: bool,
 ) -> None:
     weights = weights_on(device, pack_int4(*random_parts(1024, 512, group_size)))
     a = torch.randn(m, 1024, device=device).to(dtype)
-    assembly = w4a16(a, weights, config=tiles(block_m, 128, 2, weights_first))
-    plain = w4a16(a, weights, config=tiles(block_m, 128, 2, weights_first, plain=True))
+    assembly = w4a16(a, weights, config=tiles(block_m, 128, 2, weights_first, interleaved=interleaved))
+    plain = w4a16(a, weights, config=tiles(block_m, 128, 2, weights_first, interleaved=interleaved, plain=True))
     assert torch.equal(assembly, plain)
 
 
@@ -140,8 +158,10 @@ def test_shipped_launches_at_full_size(device: torch.device, dtype: torch.dtype,
     assert_close(w4a16(a, weights), w4a16_reference(a.double(), weights))
 
 
-def test_a_split_leaves_each_part_some_blocks() -> None:
+def test_programs_share_tiles_only_where_each_has_some_blocks() -> None:
     for m in (1, 16, 64, 4096):
         for k, n in ((128, 64), (4096, 14336), (8192, 28672)):
             config = launch_config(m, n, k, 128, 90, 132)
-            assert config.tiles["split_k"] == 1 or k // 128 >= 4 * config.tiles["split_k"]
+            per_processor = config.tiles["programs_per_processor"]
+            assert (per_processor > 0) == (m < 4096 and k > 128)
+            assert programs_of(10, k // 128, per_processor, 132) * 4 <= 10 * (k // 128) or per_processor == 0
