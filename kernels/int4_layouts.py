@@ -1,10 +1,10 @@
 """Four-bit weights: the layout that ``w4a16`` reads, and how GPTQ's and AWQ's are turned into it at load time.
 
 A block of 128 input channels of one output channel is 16 words of 32 bits, side by side: four for each of the four
-threads that share a row of a tensor-core operand, one for every 32 channels. A thread holds channels ``2 l`` and
-``2 l + 1`` of every eight; in the word of 32 channels, nibbles ``j`` and ``j + 4`` are its two of the ``j``-th eight, so
-that both sit at the same place of the two halves of a word. A word of scales and zeros has the scale, as fp16, in its
-low half and the zero point in its high half.
+threads that share a row of a tensor-core operand, one for every 32 channels. Thread ``l`` holds channels ``2 l`` and
+``2 l + 1`` of every eight; in its word of 32 channels, nibbles ``j`` and ``j + 4`` are its two of the ``j``-th eight,
+so that both sit at the same place of the two halves of a word. A word of scales and zeros has the scale, as fp16, in
+its low half and the zero point in its high half.
 """
 
 from dataclasses import dataclass

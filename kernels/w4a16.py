@@ -242,7 +242,7 @@ def _w4a16(
         if weights_first:
             total = total.trans()
         complete = True
-        if shared_tiles:
+        if shared_tiles:  # noqa: SIM102 (one is known to the compiler, the other not)
             if end - begin < iterations:
                 # The last program to arrive adds up the parts of a tile, always in the same order.
                 size: tl.constexpr = block_m * block_n
