@@ -109,7 +109,7 @@ def _nibbles(words: torch.Tensor) -> torch.Tensor:
 def dequantise_int4(weights: Int4Weights) -> torch.Tensor:
     """The weights [k, n], exactly, in float64."""
     nibbles = _nibbles(weights.words).unflatten(3, (2, 4)).unflatten(2, (4, 4))  # ..., thread, 32s, two, eights
-    quantised = nibbles.permute(0, 3, 5, 2, 4, 1).reshape(-1, weights.n)[: weights.k]
+    quantised: torch.Tensor = nibbles.permute(0, 3, 5, 2, 4, 1).reshape(-1, weights.n)[: weights.k]
     scales = (weights.scales_and_zeros & 0xFFFF).to(torch.int16).view(torch.float16).double()
     zeros = weights.scales_and_zeros >> 16
     group = torch.arange(weights.k, device=quantised.device) // weights.group_size

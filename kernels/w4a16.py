@@ -110,16 +110,14 @@ def _words_of_parts(words, parts: tl.constexpr):
     """The words [n, 16] of a block, by successive parts of its channels."""
     block_n: tl.constexpr = words.shape[0]
     if parts == 1:
-        found = (words,)
-    elif parts == 2:
+        return (words,)
+    if parts == 2:
         first, second = words.reshape(block_n, 4, 2, 2).permute(0, 1, 3, 2).split()
-        found = (first.reshape(block_n, 8), second.reshape(block_n, 8))
-    else:
-        even, odd = words.reshape(block_n, 4, 2, 2).split()
-        first, third = even.split()
-        second, fourth = odd.split()
-        found = (first, second, third, fourth)
-    return found
+        return first.reshape(block_n, 8), second.reshape(block_n, 8)
+    even, odd = words.reshape(block_n, 4, 2, 2).split()
+    first, third = even.split()
+    second, fourth = odd.split()
+    return first, second, third, fourth
 
 
 @triton.jit
@@ -283,7 +281,8 @@ def launch_config(m: int, n: int, k: int, group_size: int, chip: int, processors
             parts, max_registers, resident = 2, 128, 4
     elif chip >= 100:
         # Each group's product takes tensor memory of its own: larger tiles exceed it.
-        block_m, block_n, warps, stages, weights_first = (64 if group_size == BLOCK_K else 128), 64, 4, 3, False
+        weights_first = group_size < BLOCK_K
+        block_m, block_n, warps, stages = 64, (128 if weights_first else 64), 4, 3
     elif m <= 64 or group_size < BLOCK_K or chip < 90:
         block_m, block_n, warps, stages, weights_first = 64, 128, 8, 4, True
     else:

@@ -140,9 +140,12 @@ def _prefill_candidates() -> list[LaunchConfig]:
 
 
 def _middle_candidates(block_m: int) -> list[LaunchConfig]:
+    tiles = [(128, 8, None, 1), (128, 8, None, 2), (64, 4, None, 1)]
+    if block_m == 32:
+        tiles += [(128, 4, None, 2), (128, 8, 128, 1), (256, 8, None, 2)]
     return [
-        _candidate(block_m, block_n, programs, num_warps, num_stages)
-        for (block_n, num_warps), programs, num_stages in product(((128, 4), (128, 8), (256, 8)), (1, 2, 3), (3, 4))
+        _candidate(block_m, block_n, programs, num_warps, num_stages, max_registers, parts)
+        for (block_n, num_warps, max_registers, parts), programs, num_stages in product(tiles, (1, 2), (3, 4))
     ]
 
 
