@@ -109,15 +109,17 @@ def _unpack(words, zeros, dtype: tl.constexpr, interleaved: tl.constexpr, plain:
 def _words_of_parts(words, parts: tl.constexpr):
     """The words [n, 16] of a block, by successive parts of its channels."""
     block_n: tl.constexpr = words.shape[0]
+    # The compiler drops the other branches only where each has its "else".
     if parts == 1:
         return (words,)
-    if parts == 2:
+    elif parts == 2:  # noqa: RET505
         first, second = words.reshape(block_n, 4, 2, 2).permute(0, 1, 3, 2).split()
         return first.reshape(block_n, 8), second.reshape(block_n, 8)
-    even, odd = words.reshape(block_n, 4, 2, 2).split()
-    first, third = even.split()
-    second, fourth = odd.split()
-    return first, second, third, fourth
+    else:
+        even, odd = words.reshape(block_n, 4, 2, 2).split()
+        first, third = even.split()
+        second, fourth = odd.split()
+        return first, second, third, fourth
 
 
 @triton.jit
