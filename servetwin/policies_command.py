@@ -17,7 +17,7 @@ def policies(
     kind: Annotated[str | None, typer.Argument(help="One kind, such as ordering.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
-    """List policies by kind with what each does and its source."""
+    """List policies by kind, with their sources."""
     if kind is not None and kind not in BUILT_IN:
         raise UnknownNameError("KIND", kind, BUILT_IN)
     rows = [

@@ -115,8 +115,7 @@ def _operator(operator: Operator, price: Price, tokens: int) -> OperatorTime:
 
 
 def _time(name: str, count: int, seconds: float, flops: float, moved: float, price: Price, x: int) -> OperatorTime:
-    errors = getattr(price, "errors", None)
-    return OperatorTime(name, count, seconds, flops, moved, str(price.source), price.inside(x), errors)
+    return OperatorTime(name, count, seconds, flops, moved, str(price.source), price.inside(x), price.errors_at(x))
 
 
 def _attention(kind: CompiledAttention, shape: StepShape) -> Iterator[OperatorTime]:

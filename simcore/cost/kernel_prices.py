@@ -5,6 +5,7 @@ from typing import Protocol
 
 from simcore.cost.assumptions import ROUTING
 from simcore.cost.calibrated import ContextPrice, CurvePrice, GenerationPrice, KernelProfile, Source
+from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.cost.operators import AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
 from simcore.cost.roofline import Roofline
@@ -39,6 +40,9 @@ class Price(Protocol):
     def inside(self, x: int) -> bool:
         """Whether that lies in the calibrated range; never by roofline."""
 
+    def errors_at(self, x: int) -> ErrorQuantiles | None:
+        """The held-out errors of the fit that prices ``x``; None by roofline."""
+
 
 @dataclass(frozen=True, slots=True)
 class RooflinePrice:
@@ -56,6 +60,10 @@ class RooflinePrice:
         """Nothing is calibrated."""
         return False
 
+    def errors_at(self, x: int) -> ErrorQuantiles | None:
+        """There is no fit."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class RooflineAllReduce:
@@ -72,6 +80,10 @@ class RooflineAllReduce:
     def inside(self, x: int) -> bool:
         """Nothing is calibrated."""
         return False
+
+    def errors_at(self, x: int) -> ErrorQuantiles | None:
+        """There is no fit."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,10 @@ class SustainedPrice:
         """Whether that was measured."""
         return self.price.inside(x)
 
+    def errors_at(self, x: int) -> ErrorQuantiles | None:
+        """Those of the measurement's fit."""
+        return self.price.errors_at(x)
+
 
 @dataclass(frozen=True, slots=True)
 class Fastest:
@@ -111,7 +127,14 @@ class Fastest:
 
     def inside(self, x: int) -> bool:
         """Whether the fastest was measured there."""
-        return min(self.prices, key=lambda price: price.seconds(x)).inside(x)
+        return self._at(x).inside(x)
+
+    def errors_at(self, x: int) -> ErrorQuantiles | None:
+        """Those of the fastest there."""
+        return self._at(x).errors
+
+    def _at(self, x: int) -> CurvePrice:
+        return min(self.prices, key=lambda price: price.seconds(x))
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ def test_strict_refuses_before_the_run_what_is_not_calibrated(command, scenario_
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("model", "code"), [("llama-3.1-8b", 0), ("smollm2-135m", 2)])
+@pytest.mark.parametrize(("model", "code"), [("llama-3.1-8b", 0), ("deepseek-v2-lite", 2)])
 def test_strict_refuses_a_run_of_which_much_was_priced_outside(command, scenario_file, tmp_path, model, code):
-    """A small model spends its time on the host and on kernels that nobody measured."""
+    """Experts of that size were measured for no model."""
     out = tmp_path / "out"
     changes = ("--set", f"model={model}", "--set", "cluster.accelerator=h200-sxm", "--set", "pricing.profile=auto")
     ended = command("run", scenario_file, "--strict", "--out", out, *changes)
@@ -156,8 +156,8 @@ def test_every_help_is_plain_and_whole(command, arguments):
     [
         (
             ("runn",),
-            "the command is 'runn', expected one of calibrate, compare, doctor, fidelity, hardware, memory, models, "
-            "parity, policies, run, ",
+            "the command is 'runn', expected one of calibrate, compare, doctor, explain, fidelity, hardware, memory, "
+            "models, parity, policies, run, ",
         ),
         (
             ("trace", "lits"),

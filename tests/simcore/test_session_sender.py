@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from simcore.api_server import ApiServer
 from simcore.clock import Clock
+from simcore.cost.assumptions import HostOverhead
 from simcore.session_sender import SessionSender
 from simcore.simulation import Simulation
 from tests.e2e.scenarios import differences
@@ -120,7 +122,7 @@ def test_requests_bring_their_content(tmp_path):
     tenants = [{"name": "a", "share": 0.5, "priority": 2}, {"name": "b", "share": 0.5, "max_output_tokens": 9}]
     workload = prepare(tmp_path, tenants=tenants).workload
     clock, listener, told = Clock(), Listener(), []
-    SessionSender(clock, workload, listener, told.append).start()
+    SessionSender(clock, workload, ApiServer(HostOverhead()), listener, told.append).start()
     clock.run()
     contents = list(workload.requests.contents)
     assert sorted(request.number for request, _ in listener.received) == list(range(120))

@@ -39,6 +39,10 @@ class GemmPrice:
         """Held-out errors of the table."""
         return self.even.errors
 
+    def errors_at(self, tokens: int) -> ErrorQuantiles:
+        """The same, whatever the tokens."""
+        return self.errors
+
     def seconds(self, tokens: int) -> float:
         """One product over ``tokens`` rows."""
         return (self.odd if tokens % self.multiple_of else self.even).curve.at(tokens)

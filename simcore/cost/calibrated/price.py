@@ -34,3 +34,7 @@ class CurvePrice:
     def inside(self, x: float) -> bool:
         """Whether shape and ``x`` lie in the calibrated range."""
         return self.shape_inside and self.curve.inside(x)
+
+    def errors_at(self, x: float) -> ErrorQuantiles:
+        """The held-out errors of the fit, the same everywhere."""
+        return self.errors
