@@ -9,7 +9,9 @@ from servetwin.api import simulate
 from simcore.result import Result
 
 # What is said of policies must not hang on one engine's kernels, so all are priced by roofline.
-H100 = {"cluster": {"accelerator": "h100-sxm"}, "pricing": {"profile": "roofline"}}
+HOST = {"step_s": 0.5e-3, "per_request_s": 5e-6, "launch_s": 0.0, "request_s": 0.0}
+H100 = {"cluster": {"accelerator": "h100-sxm"}, "pricing": {"profile": "roofline"}, "host": HOST}
+"""Fixed prices and no time before the queue, so that results hang on the policies alone."""
 SMALL = {"model": "smollm2-135m", **H100}
 CHAT = {"model": "llama-3.1-8b", **H100}
 ONE_SLOT = {"name": "chunked-prefill", "max_running_requests": 1}
@@ -34,7 +36,7 @@ def toy(ordering: str) -> Result:
     with TemporaryDirectory() as folder:
         document = {
             **SMALL,
-            "host": {"step_s": 1.0, "per_request_s": 0.0},
+            "host": {**HOST, "step_s": 1.0, "per_request_s": 0.0},
             "scheduler": {"ordering": ordering, "batching": ONE_SLOT},
             "workload": trace_of(rows, Path(folder)),
         }

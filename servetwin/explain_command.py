@@ -38,7 +38,7 @@ def explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
-    """Show where a step's time goes, by operator, with the source of each price.
+    """Show where a step's time goes.
 
     Without --shape: one decode, as many as typically run at once, a prompt, and decodes beside a chunk.
     """
