@@ -32,8 +32,8 @@ def score_block(q, k, key_scale, scale_log2, soft_cap: tl.constexpr):
     if key_scale is not None:
         scores = scores * key_scale[None, :]
     if soft_cap > 0:
-        scaled = scores * (scale_log2 / (LOG2_E * soft_cap))
-        scores = (soft_cap * LOG2_E) * (2 * tl.sigmoid(2 * scaled) - 1)  # the hyperbolic tangent
+        doubled = scores * (2 * scale_log2 / soft_cap)
+        scores = soft_cap * LOG2_E - (2 * soft_cap * LOG2_E) / (tl.exp2(doubled) + 1)  # by the hyperbolic tangent
     return scores
 
 

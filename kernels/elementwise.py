@@ -24,7 +24,7 @@ def _silu_mul(gate_up, out, width, block: tl.constexpr):
     tl.store(out + row * width + columns, (gate * tl.sigmoid(gate) * up).to(out.dtype.element_ty), mask=inside)
 
 
-_CONFIG = LaunchConfig({"block": 1024}, num_warps=4, num_stages=1)
+CONFIG = LaunchConfig({"block": 1024}, num_warps=4, num_stages=1)
 
 
 @operation(silu_mul_reference)
@@ -32,7 +32,7 @@ def silu_mul(gate_up: torch.Tensor, *, config: LaunchConfig | None = None) -> to
     """``silu(gate) * up`` of ``gate_up`` [tokens, 2 * width], gates first; [tokens, width] in its type."""
     tokens, width = gate_up.shape[0], gate_up.shape[1] // 2
     out = torch.empty((tokens, width), dtype=gate_up.dtype, device=gate_up.device)
-    config = config or _CONFIG
+    config = config or CONFIG
     if tokens:
         _silu_mul[(tokens, triton.cdiv(width, config.tiles["block"]))](gate_up, out, width, **config.arguments())
     return out
@@ -40,7 +40,7 @@ def silu_mul(gate_up: torch.Tensor, *, config: LaunchConfig | None = None) -> to
 
 def compiled_forms() -> list[CompiledForm]:
     """The forms of this file's kernels, for ahead-of-time compilation."""
-    configs = dict.fromkeys(CAPABILITIES, _CONFIG)
+    configs = dict.fromkeys(CAPABILITIES, CONFIG)
 
     def types(kind: str) -> dict[str, str]:
         return {"gate_up": f"*{kind}", "out": f"*{kind}", "width": "i32"}

@@ -19,10 +19,10 @@ def gate_up_config(block_m: int, hidden: int, item_bytes: int, chip: int) -> Lau
     if item_bytes == 4:
         return _config(block_m, 32, 32, 1, num_warps=4, num_stages=2)
     if block_m <= 32:
-        return _config(block_m, 64, _depth(hidden), 1, num_warps=4, num_stages=3)
+        return _config(block_m, 64, _depth(hidden), 1, num_warps=4, num_stages=4)
     if block_m == 64:
-        return _config(block_m, 64, 64, 4, num_warps=4, num_stages=4)
-    return _config(block_m, 128 if chip >= 90 else 64, 64, 8, num_warps=8, num_stages=3)
+        return _config(block_m, 64, 64, 4, num_warps=4, num_stages=3)
+    return _config(block_m, 128 if chip >= 90 else 64, 64, 8, num_warps=8, num_stages=4 if chip >= 90 else 3)
 
 
 def down_config(
@@ -32,13 +32,15 @@ def down_config(
     if item_bytes == 4:
         return _config(block_m, 32, 32, 1, num_warps=4, num_stages=2, split_k=1)
     if block_m <= 32:
-        split_k, programs = 1, most_tiles * triton.cdiv(hidden, 128)
+        split_k, programs = 1, most_tiles * triton.cdiv(hidden, 64)
         while programs * split_k < _FEW_PROGRAMS and intermediate >= 1024 * split_k and split_k < _MAX_SPLIT:
             split_k *= 2
-        return _config(block_m, 128, _depth(intermediate), 1, num_warps=4, num_stages=3, split_k=split_k)
+        return _config(block_m, 64, _depth(intermediate), 1, num_warps=4, num_stages=3, split_k=split_k)
     if block_m == 64:
-        return _config(block_m, 128, 64, 4, num_warps=4, num_stages=4, split_k=1)
-    return _config(block_m, 256 if chip >= 90 else 128, 64, 8, num_warps=8, num_stages=3, split_k=1)
+        return _config(block_m, 128, 64, 4, num_warps=8, num_stages=4, split_k=1)
+    if chip >= 90:
+        return _config(block_m, 256, 64, 8, num_warps=8, num_stages=4, split_k=1)
+    return _config(block_m, 128, 64, 8, num_warps=8, num_stages=3, split_k=1)
 
 
 def _depth(k: int) -> int:

@@ -10,15 +10,35 @@ from kernels.ahead_of_time import CAPABILITIES, CompiledForm
 from kernels.flash_prefill_kernel import flash_prefill_kernel
 from kernels.flash_prefill_reference import flash_prefill_reference
 from kernels.launch import LaunchConfig, capability, operation
-from kernels.prefill_inputs import HEAD_DIMS, STRIDES, TYPE_NAMES, argument_types, check_prefix, check_tokens
+from kernels.prefill_inputs import (
+    CACHE_TYPE_NAMES,
+    HEAD_DIMS,
+    STRIDES,
+    TYPE_NAMES,
+    argument_types,
+    check_prefix,
+    check_tokens,
+)
+
+_NARROW_WINDOW = 512  # of which much is masked in wide blocks
+_SHORT_PROMPT = 512  # of which large tiles leave much unused
 
 
-def prefill_config(kind: str, head_dim: int, compute_capability: int, paged: bool = False) -> LaunchConfig:
+def prefill_config(
+    kind: str,
+    head_dim: int,
+    compute_capability: int,
+    *,
+    paged: bool = False,
+    scaled: bool = False,
+    window: int = 0,
+    max_query_tokens: int = 8192,
+) -> LaunchConfig:
     """The launch for a data type (``"fp16"``, ``"bf16"``, ``"fp32"``) and head dimension on a GPU.
 
-    A paged prefix takes registers for the gathering, so tiles are smaller there. ``descriptors`` loads by TMA with
-    descriptors from the host; ``specialized`` by TMA with warps of their own, without a prefix, on sm_90 (two groups of
-    four warps compute where ``num_warps`` is 4 and ``block_m`` 128).
+    Over a ``paged`` prefix, whose cache may be ``scaled``, and with a window, the gathering and the masks take
+    registers. For sm_90 these are the fastest that were measured and spill none (docs/kernels.md). ``descriptors``
+    loads by TMA with descriptors from the host.
     """
     block_d = triton.next_power_of_2(head_dim)
     if kind == "fp32":
@@ -27,19 +47,29 @@ def prefill_config(kind: str, head_dim: int, compute_capability: int, paged: boo
         if block_d == 64 and not paged:
             return _config(64, 128, 64, 8, 2, descriptors=False)
         return _config(block_d, 32 if paged and block_d == 256 else 64, 32, 8, 2, descriptors=False)
+    if compute_capability >= 100:
+        if block_d == 256:
+            rows, keys = (64, 32) if paged else (128, 32)
+            return _config(256, rows, keys, 8, 2, descriptors=True)
+        if paged:
+            return _config(block_d, 128, 64, 8, 3, descriptors=True)
+        return _config(block_d, 128, 128, 8, 2, descriptors=True)
     if block_d == 256:
         if paged:
-            return _config(256, 64, 32, 8, 2, descriptors=True)
-        rows, keys = (64, 64) if compute_capability < 100 else (128, 32)
-        return _config(256, rows, keys, 8, 2, descriptors=True)
-    if paged:
-        return _config(block_d, 128, 64, 8, 3, descriptors=True)
-    return _config(block_d, 128, 128, 8, 2, descriptors=True)
+            return _config(256, 64, 32, 8 if scaled or window else 4, 2, descriptors=True)
+        if window:
+            return _config(256, 128, 32, 8, 2, descriptors=False)
+        return _config(256, 64, 64, 4, 3, descriptors=True)
+    if block_d == 64 and not paged:
+        return _config(64, 64, 64 if 0 < window <= _NARROW_WINDOW else 128, 4, 2, descriptors=True)
+    if not paged and max_query_tokens <= _SHORT_PROMPT:
+        return _config(block_d, 64, 64, 4, 2, descriptors=True)
+    return _config(block_d, 128, 128, 8, 2 if scaled else 3, descriptors=True)
 
 
 def _config(block_d: int, block_m: int, block_n: int, warps: int, stages: int, descriptors: bool) -> LaunchConfig:
     tiles = {"block_d": block_d, "block_m": block_m, "block_n": block_n}
-    return LaunchConfig({**tiles, "descriptors": descriptors, "specialized": False}, warps, stages)
+    return LaunchConfig({**tiles, "descriptors": descriptors}, warps, stages)
 
 
 @operation(flash_prefill_reference)
@@ -85,11 +115,17 @@ def flash_prefill(
     sequences = len(query_starts) - 1
     if not (len(q) and sequences and max_query_tokens):
         return out
-    config = config or prefill_config(TYPE_NAMES[q.dtype], head_dim, capability(q.device), key_cache is not None)
+    config = config or prefill_config(
+        TYPE_NAMES[q.dtype],
+        head_dim,
+        capability(q.device),
+        paged=key_cache is not None,
+        scaled=key_scales is not None,
+        window=window,
+        max_query_tokens=max_query_tokens,
+    )
     block = [config.tiles["block_n"], 1, config.tiles["block_d"]]
     keys, values = (TensorDescriptor.from_tensor(x, block) if config.tiles["descriptors"] else x for x in (k, v))
-    if config.tiles["specialized"]:
-        triton.set_allocator(_scratch)
     grid = (triton.cdiv(max_query_tokens, config.tiles["block_m"]), heads, sequences)
     flash_prefill_kernel[grid](
         q,
@@ -120,20 +156,16 @@ def flash_prefill(
     return out
 
 
-def _scratch(size: int, alignment: int, stream: int | None) -> torch.Tensor:
-    """Where the kernel makes its descriptors; PyTorch aligns to 512 bytes."""
-    return torch.empty(size, dtype=torch.int8, device="cuda")
-
-
 def compiled_forms() -> list[CompiledForm]:
     """The forms of this file's kernels, for ahead-of-time compilation."""
     forms = []
     for capability_ in CAPABILITIES:
         forms += [_form(capability_, kind, 128) for kind in ("fp16", "bf16", "fp32")]
         forms += [_form(capability_, "bf16", head_dim) for head_dim in HEAD_DIMS if head_dim != 128]
+        forms.append(_form(capability_, "bf16", 128, max_query_tokens=_SHORT_PROMPT))
         forms.append(_form(capability_, "bf16", 64, window=128, sinks=True))
-        forms.append(_form(capability_, "bf16", 256, window=4096, soft_cap=50.0))
-        forms.append(_form(capability_, "bf16", 128, cache="bf16"))
+        forms += [_form(capability_, "bf16", 256, window=window, soft_cap=50.0) for window in (0, 4096)]
+        forms += [_form(capability_, "bf16", head_dim, cache="bf16") for head_dim in HEAD_DIMS]
         forms.append(_form(capability_, "bf16", 128, cache="i8"))
         forms.append(_form(capability_, "bf16", 256, cache="i8", window=4096, soft_cap=50.0))
         if capability_ >= 90:
@@ -150,8 +182,17 @@ def _form(
     soft_cap: float = 0.0,
     sinks: bool = False,
     cache: str | None = None,
+    max_query_tokens: int = 8192,
 ) -> CompiledForm:
-    config = prefill_config(kind, head_dim, compute_capability, cache is not None)
+    config = prefill_config(
+        kind,
+        head_dim,
+        compute_capability,
+        paged=cache is not None,
+        scaled=cache in CACHE_TYPE_NAMES.values(),
+        window=window,
+        max_query_tokens=max_query_tokens,
+    )
     types, constants = argument_types(kind, config, sinks, cache)
     constants |= {"heads": 32, "kv_heads": 8, "head_dim": head_dim, "block_size": 16}
     constants |= {"window": window, "soft_cap": soft_cap}
@@ -160,6 +201,7 @@ def _form(
     form += f" cap {soft_cap:g}" if soft_cap else ""
     form += " sinks" if sinks else ""
     form += f" over {cache}" if cache else ""
+    form += " short" if max_query_tokens <= _SHORT_PROMPT else ""
     configs = {compute_capability: config}
     expected = {} if kind == "fp32" else {90: "wgmma", 100: "tcgen05"}
     return CompiledForm(flash_prefill_kernel, form, types, constants, configs, STRIDES, expected)

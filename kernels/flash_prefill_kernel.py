@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from kernels.attention_blocks import add_block, before_any_block, mask_block, over_new, over_prefix, score_block
+from kernels.attention_blocks import before_any_block, over_new, over_prefix
 
 
 @triton.jit
@@ -78,61 +78,6 @@ def prefill_tile(
 
 
 @triton.jit
-def specialized_tile(
-    acc,
-    total,
-    peak,
-    tile_start,
-    length,
-    sequence_start,
-    head,
-    kv_head,
-    queries,
-    keys,
-    values,
-    query_stride,
-    key_stride,
-    value_stride,
-    scale_log2,
-    head_dim: tl.constexpr,
-    window: tl.constexpr,
-    soft_cap: tl.constexpr,
-    block_m: tl.constexpr,
-    block_n: tl.constexpr,
-    block_d: tl.constexpr,
-):
-    """Attend to new tokens by warps of three kinds: one group loads, two compute a half of the rows each, out of step.
-
-    So one half's exponentials overlap with the other's products. The compiler divides a kernel so only if it has one
-    loop: all blocks are masked. Descriptors are of the sequence, beyond whose end they load zeros; they have two
-    dimensions because after a reshape the compiler frees a block before it is read.
-    """
-    start = tl.where(length > 0, sequence_start, 0).to(tl.int64)
-    extent = tl.maximum(length, 1)  # a descriptor cannot be empty: that of an empty sequence is of the first row of all
-    query_rows = tl.make_tensor_descriptor(
-        queries + start * query_stride + head * head_dim, [extent, head_dim], [query_stride, 1], [block_m, block_d]
-    )
-    key_rows = tl.make_tensor_descriptor(
-        keys + start * key_stride + kv_head * head_dim, [extent, head_dim], [key_stride, 1], [block_n, block_d]
-    )
-    value_rows = tl.make_tensor_descriptor(
-        values + start * value_stride + kv_head * head_dim, [extent, head_dim], [value_stride, 1], [block_n, block_d]
-    )
-    q = query_rows.load([tile_start, 0])
-    rows = tile_start + tl.arange(0, block_m)
-    first = 0
-    if window > 0:
-        first = tl.maximum(tile_start - window + 1, 0) // block_n * block_n
-    last = tl.where(tile_start < length, tl.minimum(tile_start + block_m, length), 0)
-    factor = scale_log2 if soft_cap == 0 else 1.0
-    for block in tl.range(first, last, block_n, warp_specialize=True):
-        scores = score_block(q, key_rows.load([block, 0]), None, scale_log2, soft_cap)
-        scores = mask_block(scores, rows, block + tl.arange(0, block_n), window)
-        acc, total, peak = add_block(acc, total, peak, scores, value_rows.load([block, 0]), None, factor)
-    return acc, total, peak
-
-
-@triton.jit
 def prefill_program(
     tile_start,
     head,
@@ -165,7 +110,6 @@ def prefill_program(
     block_m: tl.constexpr,
     block_n: tl.constexpr,
     descriptors: tl.constexpr,
-    specialized: tl.constexpr,
 ):
     """Attend from the tile of queries that begins at ``tile_start`` of a sequence, and store."""
     kv_head = head // (heads // kv_heads)
@@ -176,19 +120,12 @@ def prefill_program(
 
     sink = None if sinks is None else tl.load(sinks + head)
     acc, total, peak = before_any_block(sink, block_m, block_d)
-    if specialized:
-        tl.static_assert(key_cache is None, "a kernel over a prefix has several loops")
-        acc, total, peak = specialized_tile(
-            acc, total, peak, tile_start, length, sequence_start, head, kv_head, queries, keys, values, query_stride,
-            key_stride, value_stride, scale_log2, head_dim, window, soft_cap, block_m, block_n, block_d,
-        )  # fmt: skip
-    else:
-        q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
-        acc, total, peak = prefill_tile(
-            acc, total, peak, q, tile_start, length, sequence, sequence_start, keys, values, key_cache, value_cache,
-            key_scales, value_scales, block_tables, prefix_lengths, key_stride, value_stride, table_stride, kv_head,
-            scale_log2, kv_heads, head_dim, block_size, window, soft_cap, block_n, descriptors,
-        )  # fmt: skip
+    q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
+    acc, total, peak = prefill_tile(
+        acc, total, peak, q, tile_start, length, sequence, sequence_start, keys, values, key_cache, value_cache,
+        key_scales, value_scales, block_tables, prefix_lengths, key_stride, value_stride, table_stride, kv_head,
+        scale_log2, kv_heads, head_dim, block_size, window, soft_cap, block_n, descriptors,
+    )  # fmt: skip
     result = (acc / total[:, None]).to(out.dtype.element_ty)
     tl.store(out + (at * heads + head) * head_dim + columns[None, :], result, mask=stored)
 
@@ -222,7 +159,6 @@ def flash_prefill_kernel(
     block_m: tl.constexpr,
     block_n: tl.constexpr,
     descriptors: tl.constexpr,
-    specialized: tl.constexpr,
 ):
     """Grid: (query tiles, heads, sequences). Tiles fastest, so that programs at work share the keys of one head."""
     head = tl.program_id(1)
@@ -231,11 +167,10 @@ def flash_prefill_kernel(
     length = tl.load(query_starts + sequence + 1) - sequence_start
     # The last tile has most keys: it starts first, so that short ones fill the gaps at the end.
     tile_start = (tl.num_programs(0) - 1 - tl.program_id(0)) * block_m
-    if not specialized and tile_start >= length:  # a kernel with specialized warps cannot end early
+    if tile_start >= length:
         return
     prefill_program(
         tile_start, head, sequence, sequence_start, length, queries, keys, values, out, sinks, key_cache, value_cache,
         key_scales, value_scales, block_tables, prefix_lengths, query_stride, key_stride, value_stride, table_stride,
         scale_log2, heads, kv_heads, head_dim, block_size, window, soft_cap, block_d, block_m, block_n, descriptors,
-        specialized,
     )  # fmt: skip

@@ -65,7 +65,11 @@ def _copy_blocks(
     tl.store(destination + layer * destination_layer_words + destination_block * words + columns, copied, mask=inside)
 
 
-_CONFIG = LaunchConfig({"block": 2048}, num_warps=4, num_stages=1)
+def launch_config(scattered: bool) -> LaunchConfig:
+    """How many words a program copies; by two warps to blocks in any order, by four into a buffer."""
+    return LaunchConfig({"block": 512}, num_warps=2 if scattered else 4, num_stages=1)
+
+
 _WORDS = (torch.int64, torch.int32, torch.int16, torch.uint8)
 
 
@@ -86,7 +90,7 @@ def _launch(
     block_bytes = source.shape[axis + 1 :].numel() * source.itemsize
     word = next(kind for kind in _WORDS if block_bytes % kind.itemsize == 0)
     words = block_bytes // word.itemsize
-    config = config or _CONFIG
+    config = config or launch_config(destination_blocks is not None)
     if count and words and layers:
         _copy_blocks[(count, triton.cdiv(words, config.tiles["block"]), layers)](
             source.view(torch.uint8).flatten().view(word),
@@ -159,5 +163,6 @@ def compiled_forms() -> list[CompiledForm]:
             **dict.fromkeys(sizes[1:], "i64"),
         }
         absent = {side: None for side in both if side not in listed}
-        forms.append(CompiledForm(_copy_blocks, name, types, absent, dict.fromkeys(CAPABILITIES, _CONFIG), sizes))
+        configs = dict.fromkeys(CAPABILITIES, launch_config("destination_blocks" in listed))
+        forms.append(CompiledForm(_copy_blocks, name, types, absent, configs, sizes))
     return forms

@@ -23,6 +23,7 @@ HEAD_DIM = LATENT_DIM + ROTARY_DIM
 BLOCK_SIZES = (16, 32, 64, 128)
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _LEAST_TILES = 2  # of a split
+_FEW_HEADS = 256  # of all requests
 
 
 def mla_decode_reference(
@@ -97,21 +98,29 @@ def _mla_decode(
         weights, rescale, highest, weight_sum = softmax_step(logits, highest, weight_sum)
         total = tl.dot(weights.to(latents.dtype), latents, total * rescale[:, None], input_precision="ieee")
 
+    total *= (1.0 / tl.where(weight_sum == 0.0, 1.0, weight_sum))[:, None]  # zero for an empty context
+    first_head = request * heads  # 64 bits for the program, not for each element
     if log_sums is not None:
         tl.store(log_sums + head * splits + split, highest + tl.log2(weight_sum), mask=present)
-        place = (head * splits + split)[:, None] * latent_dim + dim[None, :]
-        tl.store(partial + place, total / weight_sum[:, None], mask=present[:, None])
+        place = (member * splits + split)[:, None] * latent_dim + dim[None, :]
+        tl.store(partial + first_head * splits * latent_dim + place, total, mask=present[:, None])
     else:
-        total = total / tl.where(weight_sum == 0.0, 1.0, weight_sum)[:, None]  # zero for an empty context
-        tl.store(out + head[:, None] * latent_dim + dim[None, :], total.to(out.dtype.element_ty), mask=present[:, None])
+        place = member[:, None] * latent_dim + dim[None, :]
+        tl.store(out + first_head * latent_dim + place, total.to(out.dtype.element_ty), mask=present[:, None])
 
 
-def _config(dtype: torch.dtype, heads: int, sm: int) -> LaunchConfig:
-    """The shipped configuration by type and number of heads."""
+def launch_config(dtype: torch.dtype, batch: int, heads: int, block_size: int, sm: int) -> LaunchConfig:
+    """The shipped configuration; tiles of more tokens than a block has would spill."""
     if dtype == torch.float32:
         return LaunchConfig({"rows": 16, "tile_tokens": 16}, num_warps=8, num_stages=1)
-    if heads > 32 and sm == 90:
-        return LaunchConfig({"rows": 64, "tile_tokens": 32}, num_warps=8, num_stages=4)
+    if sm == 90 and batch * heads <= _FEW_HEADS:  # programs of few heads, so that there are enough
+        if block_size >= 64:
+            return LaunchConfig({"rows": 16, "tile_tokens": 64}, num_warps=4, num_stages=2)
+        return LaunchConfig({"rows": 16, "tile_tokens": 32}, num_warps=4, num_stages=3)
+    if sm == 90 and heads > 32:
+        if block_size >= 64:
+            return LaunchConfig({"rows": 64, "tile_tokens": 64}, num_warps=8, num_stages=2)
+        return LaunchConfig({"rows": 64, "tile_tokens": 32}, num_warps=8, num_stages=3)
     if heads > 16:
         return LaunchConfig({"rows": 32, "tile_tokens": 32}, num_warps=8, num_stages=3)
     return LaunchConfig({"rows": 16, "tile_tokens": 32}, num_warps=4, num_stages=3)
@@ -148,14 +157,14 @@ def mla_decode(
     out = torch.empty((batch, heads, LATENT_DIM), dtype=q.dtype, device=q.device)
     if not batch:
         return out
-    config = config or _config(q.dtype, heads, capability(q.device))
+    config = config or launch_config(q.dtype, batch, heads, latent_cache.shape[1], capability(q.device))
     tile_tokens = config.tiles["tile_tokens"]
     head_tiles = triton.cdiv(heads, config.tiles["rows"])
     if splits is None:
         work_bytes = batch * head_tiles * max_context_tokens * HEAD_DIM * q.element_size()
         slots = multiprocessors(q.device) * (1 if config.tiles["rows"] == 64 else 2)
         most = max_context_tokens // (_LEAST_TILES * tile_tokens)
-        splits = choose_splits(batch * head_tiles, slots, work_bytes, 4 * out.numel(), most)
+        splits = choose_splits(batch * head_tiles, slots, slots, work_bytes, 2 * 4 * out.numel(), most)
     split_tokens, splits = split_evenly(max_context_tokens, splits, tile_tokens)
 
     partial = log_sums = None
@@ -178,7 +187,7 @@ def compiled_forms() -> list[CompiledForm]:
     """The forms of this file's kernels, for ahead-of-time compilation."""
     torch_types = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
 
-    def form(kind: str, heads: int, block_size: int = 64, split: bool = True) -> CompiledForm:
+    def form(kind: str, heads: int, block_size: int = 64, split: bool = True, batch: int = 64) -> CompiledForm:
         types = {"q": f"*{kind}", "latent_cache": f"*{kind}", "out": f"*{kind}", "scale": "fp32"}
         types |= {"block_tables": "*i32", "context_lengths": "*i32"}
         types |= dict.fromkeys(("split_tokens", "heads", "table_width", "block_stride"), "i32")
@@ -190,12 +199,14 @@ def compiled_forms() -> list[CompiledForm]:
         }
         constants |= {} if split else {"partial": None, "log_sums": None}
         name = f"{kind} heads {heads} block_size {block_size}" + ("" if split else " one split")
-        configs = {sm: _config(torch_types[kind], heads, sm) for sm in CAPABILITIES}
+        name += " small batch" if batch == 1 else ""
+        configs = {sm: launch_config(torch_types[kind], batch, heads, block_size, sm) for sm in CAPABILITIES}
         wgmma = {90: "wgmma"} if configs[90].tiles["rows"] == 64 else {}
         return CompiledForm(
             _mla_decode, name, types, constants, configs, ("split_tokens", "heads", "block_stride"), wgmma
         )
 
     forms = [form("bf16", heads, size) for heads in (16, 32, 128) for size in BLOCK_SIZES]
+    forms += [form("bf16", heads, size, batch=1) for heads in (16, 128) for size in (16, 64)]
     forms += [form("fp16", 16), form("fp16", 128), form("bf16", 16, split=False), form("bf16", 128, split=False)]
     return [*forms, form("fp32", 16), *reduction_forms(("bf16", "fp16"), (LATENT_DIM,))]

@@ -30,8 +30,13 @@ QUERY_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 QUANTISED_TYPES = (torch.float8_e4m3fn, torch.int8)
 _NO_WINDOW = 2**31 - 1
 _MOST_ROWS = 32  # query heads in one program
-_PROGRAMS_PER_MULTIPROCESSOR = 3  # that run at once
+_MOST_PROGRAMS = 3  # of a multiprocessor at once: more were not found to be faster
+_SHARED_BYTES = 227 * 2**10  # of a multiprocessor of sm_90 and sm_100
 _LEAST_TILES = 2  # of a split
+# What is lost while a program starts, and while the reduction takes in one more part, in bytes that might be read
+# meanwhile: slopes of measured times over numbers of splits (docs/kernels.md).
+_START_BYTES = 24_000
+_PART_BYTES = 600_000
 
 
 @triton.jit
@@ -127,12 +132,36 @@ def _paged_decode(
         tl.store(out + head[:, None] * head_dim + dim[None, :], total.to(out.dtype.element_ty), mask=query_mask)
 
 
-def _config(cache: torch.dtype, padded_dim: int, rows: int) -> LaunchConfig:
-    """The shipped configuration for caches of a type and head dimension, and query heads of a program."""
+def launch_config(cache: torch.dtype, head_dim: int, group: int) -> LaunchConfig:
+    """The shipped configuration for caches of a type and head dimension, and so many query heads to a KV head."""
+    padded_dim, rows = triton.next_power_of_2(head_dim), _rows(group)
     if cache == torch.float32:
         return LaunchConfig({"tile_tokens": 16}, num_warps=4, num_stages=2)
-    num_warps = 8 if cache.itemsize == 1 and rows > 16 else 4
-    return LaunchConfig({"tile_tokens": 32 if padded_dim == 256 else 64}, num_warps=num_warps, num_stages=3)
+    if cache.itemsize == 1:
+        if padded_dim == 256:
+            return LaunchConfig({"tile_tokens": 32}, num_warps=8 if rows > 16 else 4, num_stages=3)
+        return LaunchConfig({"tile_tokens": 64}, num_warps=8 if rows > 16 else 2, num_stages=3)
+    if padded_dim == 256 or rows > 16:
+        return LaunchConfig({"tile_tokens": 32}, num_warps=4, num_stages=3)
+    return LaunchConfig({"tile_tokens": 64}, num_warps=4, num_stages=4)
+
+
+def default_splits(
+    batch: int, heads: int, kv_heads: int, head_dim: int, cache: torch.dtype, tokens: int, config: LaunchConfig,
+    processors: int,
+) -> int:  # fmt: skip
+    """Into how many parts to split contexts of so many ``tokens``, for a launch on so many multiprocessors."""
+    group = heads // kv_heads
+    token_bytes = 2 * head_dim * cache.itemsize
+    tile_tokens = config.tiles["tile_tokens"]
+    buffered = (config.num_stages - 1) * tile_tokens * token_bytes + 8 * 2**10
+    slots = processors * max(1, min(_MOST_PROGRAMS, _SHARED_BYTES // buffered))
+    programs = batch * kv_heads * triton.cdiv(group, _rows(group))
+    work_bytes = batch * kv_heads * tokens * token_bytes
+    most = tokens // (_LEAST_TILES * tile_tokens)
+    partial_bytes = 4 * batch * heads * head_dim
+    split_bytes = 2 * partial_bytes + programs * _START_BYTES + _PART_BYTES
+    return choose_splits(programs, processors, slots, work_bytes, split_bytes, most)
 
 
 def _compute_type(query: torch.dtype, cache: torch.dtype) -> tl.dtype:
@@ -187,16 +216,14 @@ def paged_decode(
     padded_dim = triton.next_power_of_2(head_dim)
     group = heads // kv_heads
     rows = _rows(group)
-    config = config or _config(key_cache.dtype, padded_dim, rows)
+    config = config or launch_config(key_cache.dtype, head_dim, group)
     tile_tokens = config.tiles["tile_tokens"]
 
     seen_tokens = min(window + tile_tokens, max_context_tokens) if window else max_context_tokens
     programs = kv_heads * triton.cdiv(group, rows)
     if splits is None:
-        work_bytes = 2 * batch * kv_heads * seen_tokens * head_dim * key_cache.element_size()
-        slots = multiprocessors(q.device) * _PROGRAMS_PER_MULTIPROCESSOR
-        most = seen_tokens // (_LEAST_TILES * tile_tokens)
-        splits = choose_splits(batch * programs, slots, work_bytes, 4 * q.numel(), most)
+        processors = multiprocessors(q.device)
+        splits = default_splits(batch, heads, kv_heads, head_dim, key_cache.dtype, seen_tokens, config, processors)
     split_tokens, splits = split_evenly(seen_tokens, splits, tile_tokens)
 
     partial = log_sums = None
@@ -253,7 +280,7 @@ def compiled_forms() -> list[CompiledForm]:
             word for word, present in (("soft_cap", capped), ("sinks", sinks), ("one split", not split)) if present
         ]
         capabilities = (90, 100) if cache == "fp8e4nv" else CAPABILITIES
-        configs = dict.fromkeys(capabilities, _config(torch_types[cache], padded_dim, rows))
+        configs = dict.fromkeys(capabilities, launch_config(torch_types[cache], head_dim, rows))
         return CompiledForm(_paged_decode, " ".join(words), types, constants, configs, ("split_tokens", "block_stride"))
 
     caches = ("bf16", "fp8e4nv", "i8")

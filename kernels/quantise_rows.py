@@ -72,7 +72,7 @@ def _quantise_rows(x, codes, scales, rows, width, largest: tl.constexpr, tile_ro
     tl.store(scales + row, scale, mask=row < rows)
 
 
-def _config(width: int) -> LaunchConfig:
+def launch_config(width: int) -> LaunchConfig:
     """One program holds whole rows in registers: at least 4096 values, at most 32 a thread."""
     block = triton.next_power_of_2(width)
     return LaunchConfig(
@@ -86,7 +86,7 @@ def _quantise(
     require_form(operation_name, "dtype", dtype, LARGEST_CODE)
     codes = torch.empty(x.shape, dtype=dtype, device=x.device)
     scales = torch.empty(rows, dtype=torch.float32, device=x.device)
-    config = config or _config(width)
+    config = config or launch_config(width)
     if rows:
         _quantise_rows[(triton.cdiv(rows, config.tiles["tile_rows"]),)](
             x.contiguous(), codes, scales, rows, width, LARGEST_CODE[dtype], **config.arguments()
@@ -130,7 +130,7 @@ def compiled_forms() -> list[CompiledForm]:
         for kind in ("fp16", "bf16"):
             for code, largest, capabilities in (("i8", 127.0, CAPABILITIES), ("fp8e4nv", 448.0, (90, 100))):
                 types = {"x": f"*{kind}", "codes": f"*{code}", "scales": "*fp32", "rows": "i32", "width": "i32"}
-                configs = dict.fromkeys(capabilities, _config(width))
+                configs = dict.fromkeys(capabilities, launch_config(width))
                 forms.append(
                     CompiledForm(
                         _quantise_rows, f"{kind} to {code} {name}", types, {"largest": largest}, configs, ("width",)

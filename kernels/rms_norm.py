@@ -62,7 +62,7 @@ def _rms_norm(
     tl.store(out + offsets, (values * inverse[:, None] * scale[None, :]).to(out.dtype.element_ty), mask=inside)
 
 
-def _config(width: int) -> LaunchConfig:
+def launch_config(width: int) -> LaunchConfig:
     """One program holds whole rows in registers: at least 2048 values, 16 a thread."""
     block = triton.next_power_of_2(width)
     return LaunchConfig(
@@ -86,7 +86,7 @@ def _launch(
     rows_of_token = x[:, None] if x.ndim == 2 else x
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     total = None if residual is None else torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    config = config or _config(width)
+    config = config or launch_config(width)
     rows = x.numel() // width
     if rows:
         _rms_norm[(triton.cdiv(rows, config.tiles["tile_rows"]),)](
@@ -153,7 +153,7 @@ def compiled_forms() -> list[CompiledForm]:
         residual = {"residual": f"*{kind}", "total": f"*{kind}"}
         numbers = {**dict.fromkeys(integers, "i32"), "epsilon": "fp32"}
         for name, width in (("heads of 128", 128), ("rows of 4096", 4096), ("rows of 16384", WIDEST_ROW)):
-            configs = dict.fromkeys(CAPABILITIES, _config(width))
+            configs = dict.fromkeys(CAPABILITIES, launch_config(width))
             divisible = ("width", "token_stride", "row_stride")
             for form, types, absent in (
                 (f"{kind} {name}", pointers, {"residual": None, "total": None}),

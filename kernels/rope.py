@@ -166,10 +166,14 @@ def _rotate_and_write(
             _store_in_cache(value, value_cache, value_scales, rows, columns, inside, written, head_dim, largest)
 
 
-def _config(head_dim: int) -> LaunchConfig:
-    """A program turns the heads of one token: 1024 values, eight a thread."""
+_FEW_TOKENS = 512
+
+
+def launch_config(head_dim: int, tokens: int) -> LaunchConfig:
+    """A program turns heads of one token, 512 values: by one warp, or by two where there are few programs."""
     block = triton.next_power_of_2(head_dim)
-    return LaunchConfig({"tile_heads": max(1, 1024 // block), "block": block}, num_warps=4, num_stages=1)
+    num_warps = 1 if tokens > _FEW_TOKENS else 2
+    return LaunchConfig({"tile_heads": max(1, 512 // block), "block": block}, num_warps=num_warps, num_stages=1)
 
 
 @operation(rotate_and_write_reference)
@@ -211,7 +215,7 @@ def rotate_and_write(
             require_form(operation_name, f"strides of {name}", tensor.stride(), [f"(any, {head_dim}, 1)"])
     out = torch.empty(queries.shape, dtype=queries.dtype, device=queries.device)
     keys_out = torch.empty(keys.shape, dtype=keys.dtype, device=keys.device)
-    config = config or _config(head_dim)
+    config = config or launch_config(head_dim, tokens)
     tile_heads = config.tiles["tile_heads"]
     if tokens:
         _rotate_and_write[(tokens, triton.cdiv(heads, tile_heads) + triton.cdiv(kv_heads, tile_heads))](
@@ -276,6 +280,7 @@ def compiled_forms() -> list[CompiledForm]:
                     constants |= dict.fromkeys(scales)
                 capabilities = (90, 100) if cache == "fp8e4nv" else CAPABILITIES
                 name = f"{kind} to {cache} {rotary_dims} of {head_dim}{' interleaved' if interleaved else ''}"
-                configs = dict.fromkeys(capabilities, _config(head_dim))
-                forms.append(CompiledForm(_rotate_and_write, name, types, constants, configs, strides))
+                for tokens, size in ((_FEW_TOKENS, " few"), (_FEW_TOKENS + 1, "")):
+                    configs = dict.fromkeys(capabilities, launch_config(head_dim, tokens))
+                    forms.append(CompiledForm(_rotate_and_write, name + size, types, constants, configs, strides))
     return forms

@@ -176,10 +176,11 @@ def _settle(
     tl.store(out + row, token)
 
 
-def _config(vocabulary: int) -> LaunchConfig:
-    """How many tokens a program races, and how many the second kernel takes at a time."""
+def launch_config(vocabulary: int) -> LaunchConfig:
+    """How many tokens a program races, and how many the second kernel takes at a time, by how many warps."""
     block = max(4, triton.next_power_of_2(vocabulary))
-    return LaunchConfig({"race": min(4096, block), "settle": min(8192, block)}, num_warps=8, num_stages=1)
+    tiles = {"race": min(2048, block), "settle": min(8192, block), "settle_warps": 16 if block >= 4096 else 4}
+    return LaunchConfig(tiles, num_warps=4, num_stages=1)
 
 
 def _race_config(config: LaunchConfig) -> LaunchConfig:
@@ -189,7 +190,7 @@ def _race_config(config: LaunchConfig) -> LaunchConfig:
 def _settle_config(config: LaunchConfig, vocabulary: int) -> LaunchConfig:
     block_parts = triton.next_power_of_2(triton.cdiv(vocabulary, config.tiles["race"]))
     tiles = {"block": config.tiles["settle"], "block_parts": block_parts}
-    return LaunchConfig(tiles, config.num_warps, config.num_stages)
+    return LaunchConfig(tiles, config.tiles["settle_warps"], config.num_stages)
 
 
 @operation(sample_reference)
@@ -212,7 +213,7 @@ def sample(
     """
     rows, vocabulary = logits.shape
     device = logits.device
-    config = config or _config(vocabulary)
+    config = config or launch_config(vocabulary)
     parts = triton.cdiv(vocabulary, config.tiles["race"])
     peaks, lowests, masses, scores = torch.empty((4, rows, parts), dtype=torch.float32, device=device)
     tokens = torch.empty((rows, parts), dtype=torch.int32, device=device)
@@ -236,7 +237,7 @@ def compiled_forms() -> list[CompiledForm]:
     choices = {"temperatures": "*fp32", "top_ks": "*i32", "top_ps": "*fp32"}
     sizes = {"vocabulary": "i32", "row_stride": "i32"}
     vocabulary = 131072
-    config = _config(vocabulary)
+    config = launch_config(vocabulary)
     forms = []
     for kind in ("fp16", "bf16", "fp32"):
         types = {"logits": f"*{kind}", **choices, **keys, **found, "out": "*i32", **sizes, "parts": "i32"}

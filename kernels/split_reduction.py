@@ -5,6 +5,7 @@ its output and the logarithm of its softmax denominator, and a second kernel wei
 """
 
 import functools
+import math
 from collections.abc import Iterable
 
 import torch
@@ -16,6 +17,7 @@ from kernels.launch import LaunchConfig
 
 MOST_SPLITS = 128
 _REDUCTION_BYTES = 8 * 2**20  # what a large GPU reads in two microseconds, about the time of a small kernel
+_ALONE = 0.9  # of its bandwidth that a multiprocessor reaches with one program where it could have more
 
 
 @functools.lru_cache
@@ -27,18 +29,22 @@ def multiprocessors(device: torch.device) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def choose_splits(programs: int, slots: int, work_bytes: int, partial_bytes: int, most: int) -> int:
+def choose_splits(programs: int, processors: int, slots: int, work_bytes: int, split_bytes: int, most: int) -> int:
     """Into how many parts to split each context, from 1 to ``most``, for the least time.
 
     ``programs`` is their number without splits, ``slots`` how many the chip runs at once. Programs of equal work run in
-    waves, so reading ``work_bytes`` from the cache takes as much longer as the waves are empty. Splits add what partial
-    results take, ``partial_bytes`` for each split to write and as many to read, and the second kernel.
+    waves, so reading ``work_bytes`` from the cache takes as much longer as the waves are empty; within a single wave,
+    as some of the ``processors`` have more of it than others. A split adds as much time as reading ``split_bytes``, the
+    second kernel some more.
     """
 
     def cost_bytes(splits: int) -> float:
-        waves = programs * splits / slots
-        reading = work_bytes * triton.cdiv(programs * splits, slots) / waves
-        return float(reading + (2 * splits * partial_bytes + _REDUCTION_BYTES if splits > 1 else 0))
+        at_once = processors if programs * splits <= slots else slots
+        waves = programs * splits / at_once
+        reading = work_bytes * math.ceil(waves) / waves
+        if waves <= 1 and at_once < slots:
+            reading /= _ALONE
+        return float(reading + (splits * split_bytes + _REDUCTION_BYTES if splits > 1 else 0))
 
     return min(range(1, max(1, min(most, MOST_SPLITS)) + 1), key=cost_bytes)
 

@@ -35,13 +35,26 @@ class Case:
     sample: Mapping[str, int | str] | None = None
 
 
+def first_tensor(result: object) -> torch.Tensor:
+    """The result, or the first of a tuple of them."""
+    while not isinstance(result, torch.Tensor):
+        assert isinstance(result, tuple)
+        result = result[0]
+    return result
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """Launch configurations to choose among for one case.
 
     ``prepare`` makes fresh random inputs and returns a function from a configuration to a call without arguments.
+    ``shipped`` is what the kernel chooses by itself on the chip that was measured (sm_90, 132 multiprocessors); none
+    where it is not launch configurations that are to be chosen. ``compared`` makes of a result what must be equal
+    whatever the configuration.
     """
 
     case: Case
     candidates: Sequence[LaunchConfig]
     prepare: Callable[[torch.device], Callable[[LaunchConfig], Run]]
+    shipped: LaunchConfig | None = None
+    compared: Callable[[object], torch.Tensor] = first_tensor

@@ -6,6 +6,7 @@ import torch
 
 from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import TOKENS, Launch, row_case
+from kernels import elementwise
 from kernels.elementwise import silu_mul
 from kernels.launch import LaunchConfig
 
@@ -39,6 +40,11 @@ def sweeps() -> list[Sweep]:
         LaunchConfig({"block": block}, warps, 1) for block, warps in product((512, 1024, 2048, 4096), (2, 4, 8))
     ]
     return [
-        Sweep(_case(tokens, 14336), candidates, lambda device, tokens=tokens: _silu_mul(device, tokens, 14336))
+        Sweep(
+            _case(tokens, 14336),
+            candidates,
+            lambda device, tokens=tokens: _silu_mul(device, tokens, 14336),
+            shipped=elementwise.CONFIG,
+        )
         for tokens in (64, 4096)
     ]

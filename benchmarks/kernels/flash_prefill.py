@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from benchmarks.kernels.case import Case, Run, Sweep
-from kernels.flash_prefill import flash_prefill
+from kernels.flash_prefill import flash_prefill, prefill_config
 from kernels.launch import LaunchConfig
 
 BLOCK_SIZE = 16
@@ -103,7 +103,16 @@ class Shape:
 
     def sweep(self, candidates: Iterable[LaunchConfig]) -> Sweep:
         """To choose a configuration by."""
-        return Sweep(self.case(), list(candidates), self.inputs)
+        shipped = prefill_config(
+            "bf16",
+            self.head_dim,
+            90,
+            paged=self.prefix > 0,
+            scaled=self.kv != "bf16",
+            window=self.window,
+            max_query_tokens=self.tokens,
+        )
+        return Sweep(self.case(), list(candidates), self.inputs, shipped)
 
 
 def cases(toy: bool) -> list[Case]:
@@ -133,30 +142,27 @@ def sweeps() -> list[Sweep]:
         *_tiles(128, ((128, 128, 8), (128, 64, 8), (64, 64, 4)), (2, 3), descriptors=False),
         *_tiles(128, ((64, 64, 4), (128, 32, 8), (128, 64, 8), (64, 32, 4)), (4,)),
     ]
-    specialized = _tiles(128, ((128, 128, 4), (128, 64, 4)), (2, 3), descriptors=False, specialized=True)
     narrow = [
         *_tiles(64, ((128, 128, 8), (128, 64, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4), (256, 64, 8)), (2, 3, 4)),
         *_tiles(64, ((128, 128, 8), (128, 64, 4), (64, 64, 4)), (2, 3), descriptors=False),
     ]
-    narrow_specialized = _tiles(64, ((128, 128, 4), (128, 64, 4)), (2, 3, 4), descriptors=False, specialized=True)
     widest = [
         *_tiles(256, ((64, 64, 8), (64, 64, 4), (128, 32, 8), (128, 64, 8), (64, 32, 4), (64, 32, 8)), (2, 3)),
         *_tiles(256, ((64, 64, 8), (128, 32, 8)), (2,), descriptors=False),
     ]
-    widest_specialized = _tiles(256, ((128, 32, 4),), (2, 3), descriptors=False, specialized=True)
     return [
-        Shape(32, 8, 128, 1, 16384).sweep(wide + specialized),
-        Shape(32, 8, 128, 1, 2048).sweep(wide + specialized),
-        Shape(32, 8, 128, 8, 512).sweep(wide + specialized),
+        Shape(32, 8, 128, 1, 16384).sweep(wide),
+        Shape(32, 8, 128, 1, 2048).sweep(wide),
+        Shape(32, 8, 128, 8, 512).sweep(wide),
         Shape(32, 8, 128, 1, 2048, 8192).sweep(wide),
         Shape(32, 8, 128, 1, 512, 8192).sweep(wide),
         Shape(32, 8, 128, 1, 2048, 8192, kv="int8").sweep(wide),
         Shape(32, 8, 128, 1, 2048, 8192, kv="fp8").sweep(wide),
-        Shape(32, 8, 96, 1, 8192).sweep(wide + specialized),
-        Shape(32, 8, 64, 1, 8192).sweep(narrow + narrow_specialized),
-        Shape(64, 8, 64, 1, 8192, window=128, sinks=True).sweep(narrow + narrow_specialized),
-        Shape(16, 8, 256, 1, 8192).sweep(widest + widest_specialized),
-        Shape(16, 8, 256, 1, 8192, soft_cap=50.0).sweep(widest + widest_specialized),
+        Shape(32, 8, 96, 1, 8192).sweep(wide),
+        Shape(32, 8, 64, 1, 8192).sweep(narrow),
+        Shape(64, 8, 64, 1, 8192, window=128, sinks=True).sweep(narrow),
+        Shape(16, 8, 256, 1, 8192).sweep(widest),
+        Shape(16, 8, 256, 1, 8192, soft_cap=50.0).sweep(widest),
         Shape(16, 8, 256, 1, 2048, 8192).sweep(widest),
     ]
 
@@ -166,14 +172,11 @@ def _tiles(
     tiles: Iterable[tuple[int, int, int]],
     stages: Iterable[int],
     descriptors: bool = True,
-    specialized: bool = False,
 ) -> list[LaunchConfig]:
     """Configurations of (rows, keys, warps) by stages that fit shared memory."""
-    kind = {"descriptors": descriptors, "specialized": specialized}
-    output_rows = 64 if specialized else 0  # written out while the next blocks are still there
     return [
-        LaunchConfig({"block_d": block_d, "block_m": rows, "block_n": keys, **kind}, warps, depth)
+        LaunchConfig({"block_d": block_d, "block_m": rows, "block_n": keys, "descriptors": descriptors}, warps, depth)
         for rows, keys, warps in tiles
         for depth in stages
-        if 2 * block_d * (rows + 2 * depth * keys + output_rows) + 1024 <= 227 * 1024
+        if 2 * block_d * (rows + 2 * depth * keys) + 1024 <= 227 * 1024
     ]

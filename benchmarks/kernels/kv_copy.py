@@ -7,14 +7,14 @@ import torch
 
 from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import Launch, row_case
-from kernels.kv_copy import copy_blocks, gather_blocks, scatter_blocks
+from kernels.kv_copy import copy_blocks, gather_blocks, launch_config, scatter_blocks
 from kernels.launch import LaunchConfig
 
 FORMS = ("copy", "gather", "scatter")
 
 
 def _copy(device: torch.device, form: str, layers: int, blocks: int, block_size: int) -> Launch:
-    cache = torch.zeros((layers, 4 * blocks, 8, block_size, 128), dtype=torch.bfloat16, device=device)
+    cache = torch.randn((layers, 4 * blocks, 8, block_size, 128), device=device, dtype=torch.bfloat16)
     order = torch.randperm(4 * blocks, device=device).int()
     chosen, others = order[:blocks], order[blocks : 2 * blocks]
     if form == "copy":
@@ -45,4 +45,7 @@ def sweeps() -> list[Sweep]:
         LaunchConfig({"block": block}, warps, 1) for block, warps in product((512, 1024, 2048, 4096), (2, 4, 8, 16))
     ]
     shape = {"layers": 32, "blocks": 256, "block_size": 16}
-    return [Sweep(_case(form, **shape), candidates, partial(_copy, form=form, **shape)) for form in FORMS]
+    return [
+        Sweep(_case(form, **shape), candidates, partial(_copy, form=form, **shape), launch_config(form != "gather"))
+        for form in FORMS
+    ]

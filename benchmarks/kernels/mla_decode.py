@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.kernels.case import Case, Run, Sweep
 from kernels.launch import LaunchConfig
-from kernels.mla_decode import HEAD_DIM, LATENT_DIM, mla_decode
+from kernels.mla_decode import HEAD_DIM, LATENT_DIM, launch_config, mla_decode
 
 _TORCH_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _SHARED_BYTES = 227 * 1024  # that a program may have on an H200
@@ -81,7 +81,14 @@ def sweeps() -> list[Sweep]:
     ]
     shapes = [Shape(64, 8192, heads, size) for heads in (16, 128) for size in (16, 64)]
     shapes += [Shape(64, 8192, 32), Shape(64, 8192, 64), Shape(1, 8192, 16), Shape(1, 8192, 128)]
-    found = [_sweep(shape, [config for config in every if _fits(shape, config)]) for shape in shapes]
+    found = [
+        _sweep(
+            shape,
+            [config for config in every if _fits(shape, config)],
+            launch_config(torch.bfloat16, shape.batch, shape.heads, shape.block_size, 90),
+        )
+        for shape in shapes
+    ]
     for heads, rows, choices in ((16, 16, (1, 2, 3, 4, 6, 8)), (128, 64, (1, 2, 3, 4))):
         few = [config for config in every if config.tiles == {"rows": rows, "tile_tokens": 32}]
         for splits in choices:
@@ -97,5 +104,5 @@ def _fits(shape: Shape, config: LaunchConfig) -> bool:
     return shared_bytes <= _SHARED_BYTES and config.tiles["rows"] <= max(16, shape.heads)
 
 
-def _sweep(shape: Shape, candidates: list[LaunchConfig]) -> Sweep:
-    return Sweep(shape.case(), candidates, shape.launches)
+def _sweep(shape: Shape, candidates: list[LaunchConfig], shipped: LaunchConfig | None = None) -> Sweep:
+    return Sweep(shape.case(), candidates, shape.launches, shipped)

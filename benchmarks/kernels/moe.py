@@ -7,9 +7,10 @@ from itertools import cycle, product
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
+from benchmarks.kernels.case import Case, Run, Sweep, first_tensor
 from kernels.expert_gemms import expert_down, expert_gate_up
-from kernels.expert_sorting import SortedCopies, sort_tokens_by_expert
+from kernels.expert_launch import down_config, gate_up_config, rows_per_tile
+from kernels.expert_sorting import SortedCopies, max_tiles, sort_tokens_by_expert
 from kernels.launch import LaunchConfig
 from kernels.moe import moe
 from kernels.moe_reference import ExpertWeights
@@ -131,6 +132,21 @@ def _prepare_sweep(mixture: Mixture, tokens: int, second: bool, device: torch.de
     return launch
 
 
+def _shipped(mixture: Mixture, tokens: int, second: bool) -> LaunchConfig:
+    copies = tokens * mixture.k
+    block_m = rows_per_tile(copies, mixture.experts)
+    if not second:
+        return gate_up_config(block_m, mixture.hidden, 2, 90)
+    most_tiles = max_tiles(copies, mixture.experts, block_m)
+    return down_config(block_m, most_tiles, mixture.hidden, mixture.intermediate, 2, 90)
+
+
+def _sum_of_parts(result: object) -> torch.Tensor:
+    """Copies [copies, columns], of which the second layer may leave several parts."""
+    out = first_tensor(result)
+    return out.float().sum(0) if out.ndim == 3 else out
+
+
 def _sweep_case(mixture: Mixture, tokens: int, second: bool) -> Case:
     layers = 1 if second else 2
     weights = layers * mixture.active(tokens) * mixture.hidden * mixture.intermediate
@@ -189,7 +205,8 @@ def sweeps() -> list[Sweep]:
 
     def sweep(mixture: Mixture, tokens: int, second: bool, candidates: list[LaunchConfig]) -> Sweep:
         case = _sweep_case(mixture, tokens, second)
-        return Sweep(case, candidates, partial(_prepare_sweep, mixture, tokens, second))
+        prepare = partial(_prepare_sweep, mixture, tokens, second)
+        return Sweep(case, candidates, prepare, _shipped(mixture, tokens, second), _sum_of_parts)
 
     found = []
     for second in (False, True):

@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import NAMES, TOKENS, Launch, row_case, row_sweep
-from kernels.quantise_rows import quantise_per_group, quantise_per_token
+from kernels.quantise_rows import launch_config, quantise_per_group, quantise_per_token
 
 GROUP = 128
 
@@ -48,5 +48,7 @@ def sweeps() -> list[Sweep]:
     for grouped, width in ((False, 4096), (False, 14336), (True, 4096)):
         shape = {"tokens": 4096, "width": width, "dtype": torch.float8_e4m3fn, "grouped": grouped}
         row_width = GROUP if grouped else width
-        chosen.append(row_sweep(_case(**shape), partial(_quantise, **shape), row_width, (2048, 4096, 8192, 16384)))
+        values = (2048, 4096, 8192, 16384)
+        shipped = launch_config(row_width)
+        chosen.append(row_sweep(_case(**shape), partial(_quantise, **shape), row_width, values, shipped))
     return chosen

@@ -6,7 +6,7 @@ import torch
 
 from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import TOKENS, Launch, row_case, row_sweep
-from kernels.rms_norm import add_rms_norm, rms_norm
+from kernels.rms_norm import add_rms_norm, launch_config, rms_norm
 
 
 def _norm(device: torch.device, tokens: int, width: int, added: bool) -> Launch:
@@ -43,5 +43,7 @@ def sweeps() -> list[Sweep]:
     chosen = []
     for width, rows, added in ((4096, 4096, True), (8192, 4096, True), (128, 131072, False), (4096, 64, True)):
         shape = {"tokens": rows, "width": width, "added": added}
-        chosen.append(row_sweep(_case(**shape), partial(_norm, **shape), width, (1024, 2048, 4096, 8192)))
+        chosen.append(
+            row_sweep(_case(**shape), partial(_norm, **shape), width, (1024, 2048, 4096, 8192), launch_config(width))
+        )
     return chosen

@@ -8,7 +8,7 @@ import torch
 from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import NAMES, TOKENS, Launch, row_case
 from kernels.launch import LaunchConfig
-from kernels.rope import rotate_and_write
+from kernels.rope import launch_config, rotate_and_write
 
 BLOCK = 16
 
@@ -75,4 +75,7 @@ def sweeps() -> list[Sweep]:
         _shape(4096, torch.bfloat16), _shape(64, torch.bfloat16), _shape(4096, torch.float8_e4m3fn),
         _shape(4096, torch.bfloat16, interleaved=True),
     ]  # fmt: skip
-    return [Sweep(_case(**shape), candidates, partial(_rotate, **shape)) for shape in shapes]
+    return [
+        Sweep(_case(**shape), candidates, partial(_rotate, **shape), launch_config(128, shape["tokens"]))
+        for shape in shapes
+    ]

@@ -26,7 +26,13 @@ def row_case(
     return Case(kernel, form, NAMES[dtype], shape, lambda device: prepare(device)(None), bytes_moved, operations)
 
 
-def row_sweep(case: Case, prepare: Callable[[torch.device], Launch], width: int, values: tuple[int, ...]) -> Sweep:
+def row_sweep(
+    case: Case,
+    prepare: Callable[[torch.device], Launch],
+    width: int,
+    values: tuple[int, ...],
+    shipped: LaunchConfig,
+) -> Sweep:
     """A sweep over whole rows a program, of about ``values`` in all, and warps."""
     block = 1 << (width - 1).bit_length()
     rows = sorted({max(1, value // block) for value in values})
@@ -39,4 +45,5 @@ def row_sweep(case: Case, prepare: Callable[[torch.device], Launch], width: int,
             if 1 <= number * block // (32 * count) <= 64
         ],
         prepare,
+        shipped,
     )

@@ -1,5 +1,6 @@
 """Sampling from logits, by what is asked of it."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -8,7 +9,7 @@ import torch
 from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import Launch, row_case
 from kernels.launch import LaunchConfig
-from kernels.sampling import sample
+from kernels.sampling import launch_config, sample
 
 FORMS = {
     "greedy": (0.0, 0, 1.0),
@@ -62,11 +63,17 @@ def cases(toy: bool) -> list[Case]:
 def sweeps() -> list[Sweep]:
     """Tokens a program, in both kernels, and warps."""
     candidates = [
-        LaunchConfig({"race": race, "settle": settle}, warps, 1)
+        LaunchConfig({"race": race, "settle": settle, "settle_warps": warps}, warps, 1)
         for race, settle, warps in product((1024, 2048, 4096, 8192), (4096, 8192, 16384), (4, 8, 16))
         if max(race, settle) // (32 * warps) <= 64 and race <= settle
     ]
+    shipped = launch_config(128256)
+    settling = LaunchConfig(shipped.tiles, shipped.tiles["settle_warps"], 1)  # as nearly all of the time is, where kept
     return [
-        Sweep(_case(form, 64, 128256), candidates, partial(_sample, form=form, rows=64, vocabulary=128256))
-        for form in ("temperature", "top-p", "top-k and top-p")
+        Sweep(_case(form, 64, 128256), candidates, partial(_sample, form=form, rows=64, vocabulary=128256), nearest)
+        for form, nearest in (
+            ("temperature", replace(shipped, tiles={**shipped.tiles, "settle_warps": shipped.num_warps})),
+            ("top-p", settling),
+            ("top-k and top-p", settling),
+        )
     ]

@@ -8,7 +8,7 @@ import torch
 from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import Launch
 from kernels.launch import LaunchConfig
-from kernels.speculative import verify_drafts
+from kernels.speculative import launch_config, verify_drafts
 
 
 def _verify(device: torch.device, rows: int, drafted: int, vocabulary: int, certain: bool) -> Launch:
@@ -46,4 +46,4 @@ def sweeps() -> list[Sweep]:
         if 4 <= block // (32 * warps) <= 64
     ]
     shape = {"rows": 64, "drafted": 3, "vocabulary": 128256, "certain": False}
-    return [Sweep(_case(**shape), candidates, partial(_verify, **shape))]
+    return [Sweep(_case(**shape), candidates, partial(_verify, **shape), launch_config(shape["vocabulary"]))]

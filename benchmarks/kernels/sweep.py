@@ -1,11 +1,11 @@
 """Choose launch configurations: ``python -m benchmarks.kernels.sweep [MODULE[:NUMBER,...]...] [--out FILE]``, on a GPU.
 
 Every candidate is compiled first, in many processes at once, then timed alone; a candidate whose result differs from
-the first one's is marked. What is found goes into the kernels' own configuration functions by hand.
+the first one's is marked. What is found goes into the kernels' own configuration functions by hand, and as a Parquet
+file into ``benchmarks/kernels/results``, where a test holds the former against it.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import sys
@@ -18,6 +18,7 @@ import torch
 
 from benchmarks.kernels import MODULES
 from benchmarks.kernels.case import Sweep
+from benchmarks.kernels.measured import DIFFERS, Candidate, write_candidates
 from benchmarks.kernels.timing import gpu_times
 from kernels.launch import LaunchConfig
 
@@ -54,7 +55,7 @@ def time_module(module: str, numbers: Sequence[int], results: Any) -> None:
         for config in sweep.candidates:
             try:
                 run = launch(config)
-                out = _one_tensor(run())
+                out = sweep.compared(run())
                 first = out.clone() if first is None else first
                 median_s = gpu_times([run], repeats=9).median_s
             except Exception as error:
@@ -63,21 +64,16 @@ def time_module(module: str, numbers: Sequence[int], results: Any) -> None:
             results.append((number, config, median_s, _difference(out, first)))
 
 
-def _one_tensor(result: object) -> torch.Tensor:
-    if isinstance(result, torch.Tensor):
-        return result
-    assert isinstance(result, tuple)
-    return _one_tensor(result[0])
-
-
 def _difference(out: torch.Tensor, first: torch.Tensor) -> str:
+    if torch.equal(out, first):
+        return ""
     norm = torch.linalg.vector_norm
     difference = float(norm(out.float() - first.float()) / norm(first.float()))
-    return "" if difference < _DIFFERENCE else f"DIFFERS by {difference:.2g}"
+    return "" if difference < _DIFFERENCE else f"{DIFFERS} by {difference:.2g}"
 
 
-def report(module: str, number: int, rows: list[tuple[LaunchConfig, float | None, str]]) -> list[dict[str, object]]:
-    """Print the best candidates of one sweep, and what failed; return all as records."""
+def report(module: str, number: int, rows: list[tuple[LaunchConfig, float | None, str]]) -> list[Candidate]:
+    """Print the best candidates of one sweep, and what failed; return all."""
     case = sweeps_of(module)[number].case
     timed = sorted((row for row in rows if row[1] is not None), key=lambda row: row[1] or 0.0)
     print(f"\n{case.kernel} {case.form} {case.dtype} {dict(case.shape)}: {len(timed)} of {len(rows)} ran")
@@ -87,8 +83,8 @@ def report(module: str, number: int, rows: list[tuple[LaunchConfig, float | None
         print(f"  {median_s * 1e6:9.1f} us {tera:7.1f} TFLOP/s {giga:7.0f} GB/s  {_told(config)} {note}")
     for config, _, note in [row for row in rows if row[1] is None][:2]:
         print(f"  failed: {_told(config)}: {note}")
-    told = [case.kernel, case.form, case.dtype, dict(case.shape)]
-    return [{"case": told, "config": _told(config), "s": time_s, "note": note} for config, time_s, note in rows]
+    facts = (case.kernel, case.form, case.dtype, case.shape, case.bytes_moved, case.operations)
+    return [Candidate(*facts, config.arguments(), time_s, note) for config, time_s, note in rows]
 
 
 def _told(config: LaunchConfig) -> str:
@@ -117,7 +113,7 @@ def main() -> None:
     ]
     with processes.Pool(max(1, (os.cpu_count() or 2) - 2)) as pool:
         pool.map(compile_candidate, places, chunksize=1)
-    records = []
+    candidates = []
     manager = processes.Manager()
     for module, numbers in chosen.items():
         results = manager.list()
@@ -130,11 +126,11 @@ def main() -> None:
         for number, config, median_s, note in results:
             found.setdefault(number, []).append((config, median_s, note))
         for number, rows in found.items():
-            records += report(module, number, rows)
+            candidates += report(module, number, rows)
         if process.exitcode:
             print(f"{module}: ended with exit code {process.exitcode}")
     if arguments.out:
-        arguments.out.write_text("".join(json.dumps(record) + "\n" for record in records))
+        write_candidates(candidates, arguments.out)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from benchmarks.kernels.case import Case, Sweep
 from benchmarks.kernels.row_shapes import Launch, row_case
 from benchmarks.kernels.sampling import choices, random_logits
 from kernels.launch import LaunchConfig
-from kernels.token_probabilities import token_probabilities
+from kernels.token_probabilities import launch_config, token_probabilities
 
 
 def _probabilities(device: torch.device, form: str, rows: int, vocabulary: int) -> Launch:
@@ -39,4 +39,4 @@ def sweeps() -> list[Sweep]:
         if 4 <= block // (32 * warps) <= 64
     ]
     shape = {"form": "top-p", "rows": 80, "vocabulary": 128256}
-    return [Sweep(_case(**shape), candidates, partial(_probabilities, **shape))]
+    return [Sweep(_case(**shape), candidates, partial(_probabilities, **shape), launch_config(128256))]

@@ -9,7 +9,7 @@ import torch
 from benchmarks.kernels.case import Case, Run, Sweep
 from kernels.int4_layouts import BLOCK_K, Int4Weights
 from kernels.launch import LaunchConfig
-from kernels.w4a16 import w4a16
+from kernels.w4a16 import launch_config, w4a16
 
 _ACCEPTANCE = ((8192, 28672), (4096, 14336), (8192, 8192))
 _SPREAD = ((2048, 2048), (4096, 4096), (4096, 6144), (14336, 4096), (28672, 8192))
@@ -153,7 +153,12 @@ def sweeps() -> list[Sweep]:
     """The launches to choose among, for the shapes that matter most."""
 
     def sweep(m: int, k: int, n: int, candidates: list[LaunchConfig]) -> Sweep:
-        return Sweep(_case(m, k, n), candidates, partial(_prepare_sweep, "bf16", m, k, n, 128))
+        return Sweep(
+            _case(m, k, n),
+            candidates,
+            partial(_prepare_sweep, "bf16", m, k, n, 128),
+            launch_config(m, n, k, 128, 90, 132),
+        )
 
     return [
         sweep(16, 8192, 28672, _decode_candidates()),

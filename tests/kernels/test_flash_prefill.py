@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 import torch
-import triton
 
 from kernels.errors import UnsupportedFormError
 from kernels.flash_prefill import flash_prefill, flash_prefill_reference
@@ -16,12 +15,7 @@ HALF = torch.float16
 
 def tile(block_m: int, block_n: int, descriptors: bool, block_d: int = 64) -> LaunchConfig:
     tiles = {"block_d": block_d, "block_m": block_m, "block_n": block_n}
-    return LaunchConfig({**tiles, "descriptors": descriptors, "specialized": False}, 4, 2)
-
-
-def specialized(block_n: int, block_d: int) -> LaunchConfig:
-    tiles = {"block_d": block_d, "block_m": 128, "block_n": block_n}
-    return LaunchConfig({**tiles, "descriptors": False, "specialized": True}, 4, 2)
+    return LaunchConfig({**tiles, "descriptors": descriptors}, 4, 2)
 
 
 SMALL = tile(32, 16, descriptors=False)
@@ -37,16 +31,6 @@ def check(arguments: tuple[Any, ...], tokens: int, config: LaunchConfig | None =
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
 def test_shipped_tiles_equal_the_reference(device: torch.device, dtype: torch.dtype, head_dim: int) -> None:
     check(*batch(device, dtype, [1, 0, 150, 128], 2, 1, head_dim))
-
-
-@pytest.mark.parametrize(("head_dim", "block_n"), [(64, 128), (96, 64), (128, 64), (256, 32)])
-@pytest.mark.parametrize("options", [{}, {"window": 70, "soft_cap": 3.0}])
-def test_specialized_warps(device: torch.device, head_dim: int, block_n: int, options: dict[str, Any]) -> None:
-    if device.type == "cuda" and torch.cuda.get_device_capability(device) != (9, 0):
-        pytest.skip("tiles with specialized warps are for sm_90")
-    config = specialized(block_n, triton.next_power_of_2(head_dim))
-    arguments, tokens = batch(device, HALF, [1, 0, 300], 2, 1, head_dim)
-    check(arguments, tokens, config=config, sinks=torch.randn(2, device=device), **options)
 
 
 @pytest.mark.parametrize("heads", [(1, 1), (2, 2), (3, 1), (4, 2)])
@@ -110,8 +94,6 @@ def test_long_context(device: torch.device) -> None:
 def test_neighbours_do_not_matter(device: torch.device) -> None:
     (q, k, v, starts, *others), _ = batch(device, HALF, [50, 30], 1, 1, 64)
     configs = [tile(32, 16, False), tile(32, 16, True)]
-    if device.type == "cpu" or torch.cuda.get_device_capability(device) == (9, 0):
-        configs.append(specialized(64, 64))
     for config in configs:
         clean = flash_prefill(q, k, v, starts, *others, config=config)[:50]
         poisoned = [tensor.clone() for tensor in (q, k, v)]

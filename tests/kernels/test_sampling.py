@@ -18,7 +18,7 @@ CHOICES = [
     (0.5, 10**6, 0.01),
 ]
 """Temperature, top-k and top-p."""
-SMALL = LaunchConfig({"race": 64, "settle": 128}, num_warps=4, num_stages=1)
+SMALL = LaunchConfig({"race": 64, "settle": 128, "settle_warps": 2}, num_warps=4, num_stages=1)
 
 
 def choices(rows: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

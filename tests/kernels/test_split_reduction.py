@@ -15,27 +15,24 @@ def test_splits_cover_the_context_and_none_is_for_nothing(tokens: int, splits: i
     assert count * split_tokens >= tokens > (count - 1) * split_tokens or tokens == 0
 
 
-@given(st.integers(1, 5000), st.integers(1, 600), st.integers(0, 200))
-def test_no_more_splits_than_allowed(programs: int, slots: int, most: int) -> None:
-    assert 1 <= choose_splits(programs, slots, 2**30, 2**16, most) <= max(1, min(most, 128))
+@given(st.integers(1, 5000), st.integers(1, 200), st.integers(1, 3), st.integers(0, 200))
+def test_no_more_splits_than_allowed(programs: int, processors: int, each: int, most: int) -> None:
+    splits = choose_splits(programs, processors, each * processors, 2**30, 2**17, most)
+    assert 1 <= splits <= max(1, min(most, 128))
 
 
 def test_a_full_chip_is_not_split_and_an_empty_one_is_filled() -> None:
-    assert choose_splits(264, 264, 2**30, 2**20, 64) == 1
-    assert choose_splits(8, 264, 2**29, 2**15, 64) == 33
+    assert choose_splits(264, 132, 264, 2**30, 2**21, 64) == 1
+    assert choose_splits(8, 132, 264, 2**32, 2**16, 64) == 33
+
+
+def test_costly_splits_leave_one_program_to_a_multiprocessor() -> None:
+    assert choose_splits(8, 132, 264, 2**26, 2**20, 64) == 16
 
 
 def test_a_second_kernel_must_pay() -> None:
-    assert choose_splits(200, 264, 2**20, 2**15, 64) == 1
-    assert choose_splits(200, 264, 2**30, 2**15, 64) > 1
-
-
-def test_partial_results_stay_little_traffic() -> None:
-    """Batch 64, context 4096, 64 query heads on 8 KV heads of 128 in 16 bits."""
-    work_bytes, partial_bytes = 64 * 8 * 4096 * 512, 64 * 64 * 128 * 4
-    splits = choose_splits(64 * 8, 396, work_bytes, partial_bytes, 32)
-    assert splits > 1
-    assert work_bytes > 50 * 2 * splits * partial_bytes
+    assert choose_splits(200, 132, 264, 2**20, 2**16, 64) == 1
+    assert choose_splits(200, 132, 264, 2**30, 2**16, 64) > 1
 
 
 @settings(max_examples=5, deadline=None)
