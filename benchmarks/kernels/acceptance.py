@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.kernels.case import Case
 from benchmarks.kernels.machine import Machine
 from benchmarks.kernels.results import Result
 
@@ -31,7 +32,11 @@ def _long_prompts(shape: Mapping[str, Any]) -> bool:
 
 
 def _decode_batches(shape: Mapping[str, Any]) -> bool:
-    return shape.get("batch") == 64 and 4096 <= shape.get("context", 0) <= 16384 and shape.get("group") == 8
+    return (
+        shape.get("batch") == 64
+        and 4096 <= shape.get("context", 0) <= 16384
+        and (shape.get("heads") == 8 * shape.get("kv_heads", 0) and not shape.get("splits"))
+    )
 
 
 def _many_rows(shape: Mapping[str, Any]) -> bool:
@@ -45,15 +50,26 @@ def _few_rows(shape: Mapping[str, Any]) -> bool:
 TARGETS = (
     Target("flash prefill, head dim 128, causal, 8k-16k: share of matmul peak", "flash_prefill", ("causal",), "bf16",
            _long_prompts, "matmul", 0.65),
-    Target("paged decode, batch 64, context 4k-16k, GQA 8: share of copy bandwidth", "paged_decode", ("paged",), "bf16",
+    Target("paged decode, batch 64, context 4k-16k, GQA 8: share of copy bandwidth", "paged_decode",
+           ("bf16 cache, block size 16", "bf16 cache, block size 64"), "bf16",
            _decode_batches, "copy", 0.85),
-    Target("bf16 GEMM, M >= 2048: share of cuBLAS", "gemm", ("dense",), "bf16",
-           _many_rows, ("cublas", "dense", "bf16"), 0.85),
-    Target("fp8 GEMM, M >= 2048: times the bf16 GEMM", "w8a8", ("tensor", "token-channel"), "fp8",
-           _many_rows, ("gemm", "dense", "bf16"), 1.5),
+    Target("bf16 GEMM, M >= 2048: share of cuBLAS", "gemm", ("bf16",), "bf16",
+           _many_rows, ("cublas", "bf16", "bf16"), 0.85),
+    Target("fp8 GEMM, M >= 2048: times the bf16 GEMM", "w8a8", ("fp8 tensor", "fp8 token x channel"), "fp8",
+           _many_rows, ("gemm", "bf16", "bf16"), 1.5),
     Target("w4a16, M <= 16: times cuBLAS in bf16", "w4a16", ("group-128",), "bf16",
            _few_rows, ("cublas", "dense", "bf16"), 2.5),
 )  # fmt: skip
+
+
+def belongs(target: Target, case: Case) -> bool:
+    """Whether the target says something of this case."""
+    return (
+        case.kernel == target.kernel
+        and case.form in target.forms
+        and case.dtype == target.dtype
+        and target.shapes(case.shape)
+    )
 
 
 def ratios(machine: Machine, results: list[Result]) -> list[str]:
@@ -63,9 +79,8 @@ def ratios(machine: Machine, results: list[Result]) -> list[str]:
     for target in TARGETS:
         for result in results:
             case = result.case
-            if case.kernel != target.kernel or case.form not in target.forms or case.dtype != target.dtype:
-                continue
-            if not target.shapes(case.shape):
+            against = (*target.against, tuple(sorted(case.shape.items())))
+            if not belongs(target, case) or (not isinstance(target.against, str) and against not in times):
                 continue
             ratio = _ratio(target, machine, result, times)
             shape = " ".join(f"{name}={value}" for name, value in case.shape.items())
