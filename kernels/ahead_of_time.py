@@ -20,6 +20,8 @@ from triton.compiler import ASTSource
 from kernels.launch import LaunchConfig
 
 CAPABILITIES = (80, 90, 100)
+SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+"""Shared memory that a program may have at most (CUDA C++ Programming Guide, table of technical specifications)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,20 @@ class CompiledForm:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a compiled kernel takes: registers and stack a thread, shared memory a program, spills; and its PTX."""
+    """What a compiled kernel takes: registers and stack a thread, shared memory a program; and its PTX.
+
+    ``traps`` says that it runs into a trap where it should compute, which the compiler may make of what it cannot do.
+    """
 
     registers: int
     shared_bytes: int
     stack_bytes: int
     ptx: str
+
+    @property
+    def traps(self) -> bool:
+        """Whether there is a trap in the PTX."""
+        return re.search(r"\btrap;", self.ptx) is not None
 
 
 def compile_form(form: CompiledForm, capability: int) -> Resources:

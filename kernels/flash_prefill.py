@@ -46,13 +46,16 @@ def prefill_config(
     if compute_capability < 90:
         if block_d == 64 and not paged:
             return _config(64, 128, 64, 8, 2, descriptors=False)
-        return _config(block_d, 32 if paged and block_d == 256 else 64, 32, 8, 2, descriptors=False)
+        if paged and block_d == 256:
+            return _config(256, 32, 32, 4, 2, descriptors=False)
+        return _config(block_d, 64, 32, 8, 2, descriptors=False)
     if compute_capability >= 100:
         if block_d == 256:
             rows, keys = (64, 32) if paged else (128, 32)
             return _config(256, rows, keys, 8, 2, descriptors=True)
         if paged:
-            return _config(block_d, 128, 64, 8, 3, descriptors=True)
+            rows, warps = (64, 4) if block_d == 64 else (128, 8)
+            return _config(block_d, rows, 64, warps, 3, descriptors=True)
         return _config(block_d, 128, 128, 8, 2, descriptors=True)
     if block_d == 256:
         if paged:

@@ -138,9 +138,9 @@ def _verify_drafts(
 
 
 def launch_config(vocabulary: int) -> LaunchConfig:
-    """8192 probabilities at a time, eight a thread; rows share a program where their vocabulary is below 2048."""
+    """8192 probabilities at a time, 16 a thread; rows share a program where their vocabulary is below 2048."""
     block = max(4, min(8192, triton.next_power_of_2(vocabulary)))
-    return LaunchConfig({"tile_rows": max(1, 2048 // block), "block": block}, max(8, block // 256), num_stages=1)
+    return LaunchConfig({"tile_rows": max(1, 2048 // block), "block": block}, max(8, block // 512), num_stages=1)
 
 
 @operation(verify_drafts_reference)
