@@ -1,6 +1,6 @@
 """16-bit products: decode and prefill shapes of Llama 3 8B and 70B, beside the vendor's library at the same shapes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 
 import torch
@@ -9,6 +9,7 @@ from benchmarks.kernels.case import Case, Run, Sweep
 from benchmarks.kernels.matmul_candidates import few_rows, many_rows, medium_rows
 from kernels.gemm import gemm
 from kernels.launch import LaunchConfig
+from kernels.matmul_config import matmul_config
 
 LAYERS = ((4096, 4096), (28672, 4096), (4096, 14336), (10240, 8192), (8192, 28672))
 """(n, k): 8B output projection, gate and up, down; 70B queries, keys and values, down."""
@@ -98,7 +99,12 @@ def _sweep(shape: tuple[int, int, int], candidates: Iterable[LaunchConfig]) -> S
 
         return launch
 
-    return Sweep(case, list(candidates), prepare)
+    return Sweep(case, list(candidates), prepare, shipped_config(case.shape))
+
+
+def shipped_config(shape: Mapping[str, int]) -> LaunchConfig:
+    """What the product of bf16 launches by itself on sm_90."""
+    return matmul_config(shape["m"], shape["n"], shape["k"], "16-bit", 90)
 
 
 def beyond_cache(case: Case, make: Callable[[], tuple[torch.Tensor, ...]]) -> Sequence[tuple[torch.Tensor, ...]]:

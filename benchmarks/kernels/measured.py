@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kernels.launch import LaunchConfig
+
 RESULTS = Path(__file__).resolve().parent / "results"
 DIFFERS = "DIFFERS"
 _SCHEMA = pa.schema(
@@ -57,6 +59,11 @@ class Candidate:
     def sound(self) -> bool:
         """Whether it ran, with the result of the others."""
         return self.median_s is not None and not self.note.startswith(DIFFERS)
+
+
+def told_config(config: LaunchConfig) -> dict[str, Any]:
+    """The arguments of a launch as candidates have them: those that are set."""
+    return {name: value for name, value in config.arguments().items() if value is not None}
 
 
 def write_candidates(candidates: Iterable[Candidate], path: Path) -> None:

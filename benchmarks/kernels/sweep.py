@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.kernels import MODULES
 from benchmarks.kernels.case import Sweep
-from benchmarks.kernels.measured import DIFFERS, Candidate, write_candidates
+from benchmarks.kernels.measured import DIFFERS, Candidate, told_config, write_candidates
 from benchmarks.kernels.timing import gpu_times
 from kernels.launch import LaunchConfig
 
@@ -84,7 +84,7 @@ def report(module: str, number: int, rows: list[tuple[LaunchConfig, float | None
     for config, _, note in [row for row in rows if row[1] is None][:2]:
         print(f"  failed: {_told(config)}: {note}")
     facts = (case.kernel, case.form, case.dtype, case.shape, case.bytes_moved, case.operations)
-    return [Candidate(*facts, config.arguments(), time_s, note) for config, time_s, note in rows]
+    return [Candidate(*facts, told_config(config), time_s, note) for config, time_s, note in rows]
 
 
 def _told(config: LaunchConfig) -> str:

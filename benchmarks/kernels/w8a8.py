@@ -1,6 +1,6 @@
 """8-bit products in every form of scales, beside the vendor's fp8 product at the same shapes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
 
 import torch
@@ -15,6 +15,7 @@ from benchmarks.kernels.matmul_candidates import (
     medium_rows,
 )
 from kernels.launch import LaunchConfig
+from kernels.matmul_config import Items, matmul_config
 from kernels.w8a8 import SCALE_BLOCK, w8a8
 
 LAYERS = ((4096, 4096), (28672, 4096), (4096, 14336))
@@ -22,6 +23,12 @@ PREFILL = ((2048, 4096, 4096), (2048, 28672, 4096), (8192, 10240, 8192), (8192, 
 """Among the shapes that ``gemm`` is timed at, since ratios are taken to it."""
 TOY_SHAPES = ((2, 128, 256), (80, 128, 128))
 FORMS = ("token-channel", "tensor", "block")
+ITEMS: dict[tuple[str, bool], Items] = {
+    ("fp8", False): "fp8",
+    ("fp8", True): "fp8 by block",
+    ("int8", False): "int8",
+    ("int8", True): "int8 by block",
+}
 TYPES = {"fp8": torch.float8_e4m3fn, "int8": torch.int8}
 
 
@@ -133,4 +140,10 @@ def _sweep(form: str, dtype: str, shape: tuple[int, int, int], candidates: Itera
 
         return launch
 
-    return Sweep(case, list(candidates), prepare)
+    return Sweep(case, list(candidates), prepare, shipped_config(form, dtype, case.shape))
+
+
+def shipped_config(form: str, dtype: str, shape: Mapping[str, int]) -> LaunchConfig:
+    """What the product launches by itself on sm_90."""
+    items = ITEMS[dtype, form == "block"]
+    return matmul_config(shape["m"], shape["n"], shape["k"], items, 90)
