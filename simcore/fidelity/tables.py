@@ -12,13 +12,13 @@ from simcore.fidelity.replay import Replayed
 from simcore.fidelity.worst import common_traits, worst
 
 FITTED = (
-    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 with "
-    "prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), TensorRT-LLM's "
-    "on GPT-OSS-120B on B200 (8 rows), SGLang's time to launch a kernel on DeepSeek-V3 on H200 (2 rows). Kernels are "
-    "priced by measurements of kernels, all else is assumed; no constant has seen another row. Choices of structure "
-    "are not blind: that tokens are routed with a mild skew, how many kernels an operator launches, that steps without a "
-    "graph are bound by launches, and that products are held to the rate of a loaded device were settled while looking "
-    "at the errors of all rows of a known harness."
+    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 "
+    "with prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), "
+    "TensorRT-LLM's on GPT-OSS-120B on B200 (8 rows), SGLang's time to launch a kernel on DeepSeek-V3 on H200 (2 "
+    "rows). Kernels are priced by measurements of kernels, all else is assumed; no constant has seen another row. "
+    "Choices of structure are not blind: that tokens are routed with a mild skew, how many kernels an operator "
+    "launches, that steps without a graph are bound by launches, and that products are held to the rate of a loaded"
+    " device were settled while looking at the errors of all rows of a known harness."
 )
 """Which constants were fitted on which rows of the files compared with here."""
 
