@@ -1,4 +1,4 @@
-"""The few constants of roofline pricing: how near real kernels come to the datasheet."""
+"""Constants that are assumed: how near kernels come to the datasheet, what the host takes, how far off that may be."""
 
 from dataclasses import dataclass
 
@@ -47,3 +47,15 @@ class HostOverhead:
     mixed_graphs: bool = False
     request_s: float = 0.0
     per_prompt_token_s: float = 0.0
+
+
+ROOFLINE_MATMUL_ERRORS = (-0.39, -0.28, -0.15, -0.12, -0.01, 0.07, 0.15)
+ROOFLINE_ATTENTION_ERRORS = (-1.48, -0.67, -0.21, -0.03, 0.08, 0.16, 0.18)
+ROOFLINE_COLLECTIVE_ERRORS = (-2.10, -1.11, -0.15, 0.14, 0.25, 0.38, 0.48)
+"""How far roofline prices are off: quantiles of log(price / measurement) at the levels of
+``simcore.cost.calibrated.errors.LEVELS``, over kernels of dense models on the seven accelerators that have a profile,
+as ``docs/roofline_spread.py`` prints them; the values of ``RooflineEfficiency`` are from one of the seven."""
+HOST_SPREAD = 2.0
+"""One true host constant in ten is taken to be more than so many times the assumed one, and one in ten less than the
+inverse. Assumed: the constants fitted for three engines (``simcore/engines/``) differ by 2.7 times in what a launch
+takes and by 2 in what a request takes, and those of one engine on another host may differ as much."""

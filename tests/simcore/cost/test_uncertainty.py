@@ -1,0 +1,130 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simcore.cost.assumptions import HOST_SPREAD, HostOverhead, RooflineEfficiency
+from simcore.cost.calibrated.errors import LEVELS
+from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.step_cost import StepCost
+from simcore.cost.uncertainty import KINDS, DrawnPrices, drawn_efficiency, drawn_host, draws, price_factor
+from simcore.memory.kv_bytes import KvFormat
+from simcore.simulation import Simulation
+
+QUANTILES = (-0.3, -0.2, -0.05, 0.0, 0.04, 0.1, 0.2)
+NEUTRAL = dict.fromkeys(KINDS, 0.5)
+
+
+def priced(accelerator, model, ranks=1):
+    document = {
+        "model": model,
+        "engine": "vllm-v1",
+        "cluster": {"accelerator": accelerator, "tensor_parallel": ranks},
+        "pricing": {"profile": "auto"},
+        "workload": {
+            "requests": 1,
+            "arrivals": {"name": "constant", "rate_per_s": 1},
+            "prompt_tokens": {"name": "fixed", "tokens": 1},
+            "output_tokens": {"name": "fixed", "tokens": 1},
+        },
+    }
+    return Simulation.prepare(document, Path())
+
+
+@pytest.fixture(scope="module", params=[("h100-sxm", "llama-3.1-8b", 1), ("h200-sxm", "gpt-oss-120b", 2)])
+def simulation(request):
+    return priced(*request.param)
+
+
+def cost_of(simulation, prices):
+    return StepCost(
+        simulation.spec, prices, HostOverhead(), "bf16", KvFormat(), simulation.scenario.cluster.tensor_parallel
+    )
+
+
+def test_draws_are_the_same_for_a_seed_and_spread_evenly():
+    found = draws(20, 7)
+    assert found == draws(20, 7) != draws(20, 8)
+    for kind in KINDS:
+        assert sorted(int(draw[kind] * 20) for draw in found) == list(range(20))
+    assert len({tuple(draw.values()) for draw in found}) == 20
+
+
+@given(st.floats(1e-6, 1 - 1e-6), st.floats(1e-6, 1 - 1e-6))
+def test_a_price_said_to_be_too_dear_is_lowered(one, other):
+    low, high = sorted((one, other))
+    assert price_factor(QUANTILES, low) >= price_factor(QUANTILES, high) > 0
+
+
+def test_factors_undo_the_stated_quantiles():
+    for level, error in zip(LEVELS, QUANTILES, strict=True):
+        assert price_factor(QUANTILES, level) * np.exp(error) == pytest.approx(1.0)
+    # Beyond the stated levels it goes on at the slope of the last two, along the normal deviate.
+    assert price_factor(QUANTILES, 0.01) > price_factor(QUANTILES, 0.05) > 1 > price_factor(QUANTILES, 0.99)
+
+
+def test_host_constants_vary_as_stated():
+    host = HostOverhead(launch_s=1e-5, request_s=1e-3, per_prompt_token_s=1e-6)
+    same = drawn_host(host, NEUTRAL)
+    assert same.step_s == pytest.approx(host.step_s)
+    dear = drawn_host(host, NEUTRAL | {"host_step": 0.9})
+    assert dear.step_s == pytest.approx(HOST_SPREAD * host.step_s)
+    assert dear.launch_s == pytest.approx(HOST_SPREAD * host.launch_s)
+    assert (dear.request_s, dear.graph_tokens) == (pytest.approx(host.request_s), host.graph_tokens)
+    slow = drawn_host(host, NEUTRAL | {"host_request": 0.1})
+    assert slow.request_s == pytest.approx(host.request_s / HOST_SPREAD)
+    assert slow.per_prompt_token_s == pytest.approx(host.per_prompt_token_s / HOST_SPREAD)
+
+
+def test_a_dearer_roofline_is_less_efficient_all_over():
+    dear = drawn_efficiency(RooflineEfficiency(), dict.fromkeys(KINDS, 0.05))
+    cheap = drawn_efficiency(RooflineEfficiency(), dict.fromkeys(KINDS, 0.95))
+    for name in ("matmul_compute", "matmul_memory", "attention_compute", "attention_memory", "interconnect"):
+        assert getattr(dear, name) < getattr(RooflineEfficiency(), name) < getattr(cheap, name)
+    for name in ("kernel_floor_s", "collective_floor_s"):
+        assert getattr(dear, name) > getattr(RooflineEfficiency(), name) > getattr(cheap, name)
+
+
+@settings(deadline=None, max_examples=15)
+@given(level=st.floats(0.01, 0.99), tokens=st.integers(1, 4096), computed=st.integers(0, 4096))
+def test_calibrated_kernels_are_scaled_as_a_whole(simulation, level, tokens, computed):
+    prices = simulation.cost.prices
+    plain = cost_of(simulation, prices)
+    # The roofline stays, so that what is compared is calibrated kernels alone.
+    drawn = cost_of(simulation, DrawnPrices(prices.roofline, prices.profile, dict.fromkeys(KINDS, level)))
+    for known, ours in zip(plain.layer_prices, drawn.layer_prices, strict=True):
+        errors = known.errors_at(tokens)
+        factor = 1.0 if errors is None else price_factor(errors.quantiles, level)
+        assert ours.seconds(tokens) == pytest.approx(factor * known.seconds(tokens))
+        assert (ours.source, ours.inside(tokens)) == (known.source, known.inside(tokens))
+    for known, ours in zip(plain.compiled_attention, drawn.compiled_attention, strict=True):
+        context, generation = known.calibrated.context, known.calibrated.generation
+        if context is not None:
+            factor = price_factor(context.errors.quantiles, level)
+            chunks = [(tokens, computed), (tokens, 0)]
+            assert ours.chunks_ns(chunks, False) == pytest.approx(factor * known.chunks_ns(chunks, False))
+        if generation is not None:
+            factor = price_factor(generation.errors.quantiles, level)
+            expected = factor * known.decodes_ns(8, 8 * (computed + 1), False)
+            assert ours.decodes_ns(8, 8 * (computed + 1), False) == pytest.approx(expected)
+
+
+def test_a_draw_leaves_the_prices_that_it_is_of_as_they_are(simulation):
+    prices = simulation.cost.prices
+    before = cost_of(simulation, prices).linear_ns(64), simulation.cost.compiled_attention[0].decodes_ns(4, 400, False)
+    drawn = cost_of(simulation, DrawnPrices.of(prices, dict.fromkeys(KINDS, 0.1)))
+    assert drawn.linear_ns(64) != before[0]
+    assert drawn.compiled_attention[0].decodes_ns(4, 400, False) != before[1]
+    after = cost_of(simulation, prices).linear_ns(64), simulation.cost.compiled_attention[0].decodes_ns(4, 400, False)
+    assert after == before
+
+
+def test_by_roofline_alone_a_draw_is_a_roofline():
+    prices = replace(priced("h100-sxm", "llama-3.1-8b").cost.prices, profile=None)
+    assert isinstance(prices, KernelPrices)
+    drawn = DrawnPrices.of(prices, dict.fromkeys(KINDS, 0.1))
+    assert drawn.roofline.efficiency == drawn_efficiency(prices.roofline.efficiency, dict.fromkeys(KINDS, 0.1))
+    assert drawn.roofline.matmul_flops_per_s == prices.roofline.matmul_flops_per_s
