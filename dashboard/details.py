@@ -3,7 +3,7 @@
 from typing import Any
 
 from dashboard.formatting import number, share
-from dashboard.markup import NO_DATA, facts, figure_of, interval, section, text
+from dashboard.markup import NO_DATA, band, facts, figure_of, interval, section, text
 
 
 def details_section(summary: dict[str, Any]) -> str:
@@ -31,11 +31,18 @@ def _throughput_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def throughput_figure(summary: dict[str, Any], key: str) -> tuple[str, str]:
-    """A rate and its confidence interval as HTML; goodput only where there are objectives that it can count by."""
+    """A rate, its confidence interval and its band as HTML; goodput only where objectives say what counts."""
     if key == "goodput_requests_per_s" and not summary["slo"]:
         return '<span class="none">– <small>no SLO stated</small></span>', ""
     throughput = summary["throughput"]
-    return figure_of(throughput[key], number), interval((throughput["ci"] or {}).get(key), number)
+    notes = interval((throughput["ci"] or {}).get(key), number) + band(throughput, key, number)
+    return figure_of(throughput[key], number), notes
+
+
+def band_method(summary: dict[str, Any]) -> str:
+    """What the uncertainty bands of a run are, in words."""
+    made = summary["pricing"]["band"]
+    return f"{100 * made['level']:g} % uncertainty bands of {made['replays']} replays: {made['method']}"
 
 
 def _memory_facts(kv: dict[str, Any], preemptions: dict[str, Any]) -> list[tuple[str, str]]:

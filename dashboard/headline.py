@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dashboard.details import throughput_figure
+from dashboard.details import band_method, throughput_figure
 from dashboard.formatting import number, seconds, share
-from dashboard.markup import NO_DATA, box, figure_of, interval, section, text
+from dashboard.markup import NO_DATA, band, box, figure_of, interval, section, text
 from dashboard.metric_names import METRIC_NAMES, PERCENTILE_NAMES
 
 _STATES = ("finished", "rejected", "unfinished")
@@ -63,11 +63,8 @@ def cards_section(summary: dict[str, Any]) -> str:
         for percentile in ("p50", "p99"):
             label = f"{METRIC_NAMES[metric].short} {PERCENTILE_NAMES[percentile]}"
             statistics = metrics[metric]
-            cards.append(
-                _card(
-                    label, figure_of(statistics[percentile], seconds), interval(statistics["ci"][percentile], seconds)
-                )
-            )
+            notes = interval(statistics["ci"][percentile], seconds) + band(statistics, percentile, seconds)
+            cards.append(_card(label, figure_of(statistics[percentile], seconds), notes))
     for key, label in (
         ("output_tokens_per_s", "Output tokens/s"),
         ("requests_per_s", "Requests/s"),
@@ -78,7 +75,10 @@ def cards_section(summary: dict[str, Any]) -> str:
     preempted = f"<small>{number(summary['preemptions']['requests'])} requests affected</small>"
     cards.append(_card("Preemptions", number(summary["preemptions"]["total"]), preempted))
     cards.append(_card("USD/1M output tokens", figure_of(cost["usd_per_million_output_tokens"], number)))
-    note = '<p class="quiet"><small>Ranges are confidence intervals, as stated below the latencies.</small></p>'
+    words = "Ranges are confidence intervals, as stated below the latencies."
+    if "band" in summary["pricing"]:
+        words += f" Bands: {band_method(summary)}."
+    note = f'<p class="quiet"><small>{text(words)}</small></p>'
     return section("Headline figures", f'<div class="cards">{"".join(cards)}</div>{note}')
 
 
@@ -104,7 +104,9 @@ def latency_section(summary: dict[str, Any]) -> str:
 def _latency_row(metric: str, statistics: dict[str, Any]) -> str:
     name = METRIC_NAMES[metric]
     cells = [
-        f"<td>{figure_of(statistics[key], seconds)}{interval(statistics['ci'][key], seconds)}</td>" for key in _FIGURES
+        f"<td>{figure_of(statistics[key], seconds)}{interval(statistics['ci'][key], seconds)}"
+        f"{band(statistics, key, seconds)}</td>"
+        for key in _FIGURES
     ]
     cells += [f"<td>{figure_of(statistics[key], seconds)}</td>" for key in ("min", "max")]
     heading = f'<th scope="row">{text(name.short)}<small>{text(name.meaning)}</small></th>'

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable, Iterable
+from typing import Any
 
 NO_DATA = '<span class="none">– <small>no data</small></span>'
 
@@ -17,7 +18,7 @@ def figure_of(value: float | None, wording: Callable[[float], str]) -> str:
 
 
 def interval(bounds: list[float] | None, wording: Callable[[float], str]) -> str:
-    """A confidence interval in small print, a unit that both ends share named once; nothing where there is none."""
+    """An interval in small print, a unit that both ends share named once; nothing where there is none."""
     if bounds is None:
         return ""
     low, high = (wording(bound) for bound in bounds)
@@ -25,6 +26,12 @@ def interval(bounds: list[float] | None, wording: Callable[[float], str]) -> str
     if unit and high.endswith(f" {unit}"):
         low = number
     return f"<small>{text(low)} … {text(high)}</small>"
+
+
+def band(figures: dict[str, Any], key: str, wording: Callable[[float], str]) -> str:
+    """The uncertainty band of a figure in small print, nothing where there is none."""
+    bounds = (figures.get("band") or {}).get(key)
+    return interval(bounds, wording).replace("<small>", "<small>band ", 1)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:

@@ -11,10 +11,12 @@ from servetwin.arguments import (
     check_result,
     is_document,
     path_of,
+    replays_of,
     texts_of,
     values_by_key,
     whole_number_of,
 )
+from simcore.bands.run import run_with_bands
 from simcore.comparison import Comparison, Plan, PlannedRun, carry_out, evaluate, plan_comparison
 from simcore.comparison.folder import RUNS, check_comparison_folder, earlier_looks, write_comparison
 from simcore.errors import InputError, ServetwinError
@@ -32,15 +34,19 @@ def simulate(
     overrides: Sequence[str] = (),
     base_dir: str | PathLike[str] = ".",
     progress: Callable[[int], None] | None = None,
+    bands: int = 0,
 ) -> Result:
     """Run a scenario: the path of a YAML file, or the same document as a mapping.
 
     ``overrides`` are changes such as ``"cluster.replicas=2"``. Files that a mapping names are looked up from
     ``base_dir``, those of a file from its own folder. ``progress`` is called now and then with the number of requests
-    that have arrived. Raises ``ServetwinError`` for whatever is wrong with the scenario, before anything runs.
+    that have arrived. With ``bands``, 20 for example, the run is repeated so many times with prices that may be the
+    true ones, and the summary has the 80% uncertainty bands of its main figures. Raises ``ServetwinError`` for whatever
+    is wrong with the scenario, before anything runs.
     """
     check_callable("progress", progress)
-    return prepare(scenario, overrides, base_dir).run(progress)
+    replays = replays_of("bands", bands)
+    return run_with_bands(prepare(scenario, overrides, base_dir), replays, progress)
 
 
 def prepare(

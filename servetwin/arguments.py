@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from simcore.bands.bands import check_replays
 from simcore.errors import InputError, Phrase
 from simcore.result import Result
 
@@ -36,6 +37,15 @@ def whole_number_of(name: str, value: object) -> int | None:
     if value is None or (isinstance(value, int | np.integer) and not isinstance(value, bool)):
         return None if value is None else int(value)
     raise InputError(name, value, "a whole number")
+
+
+def replays_of(name: str, value: object) -> int:
+    """A number of replays for bands; raises ``InputError`` for one that no band can be made of."""
+    replays = whole_number_of(name, value)
+    if replays is None:
+        raise _wrong(name, value, "a whole number")
+    check_replays(name, replays)
+    return replays
 
 
 def check_result(value: object) -> None:

@@ -13,6 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from servetwin.api import prepare, save
 from servetwin.console import console
 from servetwin.run_table import print_run
+from simcore.bands.bands import check_replays
+from simcore.bands.run import run_with_bands
 from simcore.cost.price_shares import MOST_OUTSIDE
 from simcore.errors import ServetwinError
 from simcore.metrics.summary import without_profile
@@ -35,11 +37,19 @@ def run(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a run priced by more than 30% outside calibrated ranges.")
     ] = False,
+    bands: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="For 80% uncertainty bands: repeat the run so many times, such as 20, with other prices.",
+        ),
+    ] = 0,
 ) -> None:
     """Simulate a scenario and write a run folder.
 
     Prints the headline figures. The folder holds a report to open in a browser; an earlier run there is replaced.
     """
+    check_replays("--bands", bands)
     document = read_scenario(scenario)
     folder = out if out is not None or as_json else Path("runs") / scenario.stem
     if folder is not None:
@@ -48,7 +58,7 @@ def run(
     if strict and simulation.cost.prices.profile is None:  # known before the run
         _refuse(1.0, without_profile(simulation.scenario, simulation.accelerator))
     with _progress_bar(shown=not (as_json or quiet)) as progress:
-        result = simulation.run(progress)
+        result = run_with_bands(simulation, bands, progress)
     outside = result.summary["pricing"]["outside_calibrated_range"]
     if strict and outside > MOST_OUTSIDE:
         _refuse(outside, f"at most {MOST_OUTSIDE:.0%} may be")

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from servetwin.console import plain_table, print_table
+from simcore.bands.bands import METRICS, STATISTICS
 from simcore.metrics.definitions import PERCENTILES
 from simcore.result import Result
 
@@ -25,6 +26,8 @@ def print_run(result: Result, console: Console) -> None:
     summary = result.summary
     console.print(_title(result), soft_wrap=True)
     print_table(_latencies(summary["metrics"]), console)
+    if "band" in summary["pricing"]:
+        print_table(_bands(summary), console)
     for line in (*_throughput(summary), *_resources(summary)):
         console.print(line, soft_wrap=True)
     for warning in summary["warnings"]:
@@ -56,6 +59,21 @@ def _latencies(metrics: dict[str, Any]) -> Table:
         values = [_figure(figures[key], scale) for key in PERCENTILES]
         table.add_row(title, _figure(figures["mean"], scale), spread, *values)
     return table
+
+
+def _bands(summary: dict[str, Any]) -> Table:
+    level = summary["pricing"]["band"]["level"]
+    table = plain_table(f"{level:.0%} band", "mean", *(f"P{PERCENTILES[name]:g}" for name in STATISTICS[1:]))
+    for name in METRICS:
+        scale = 1e3 if name in _MILLISECONDS else 1.0
+        band = summary["metrics"][name]["band"]
+        table.add_row(_NAMES[name], *(_range(band[statistic], scale) for statistic in STATISTICS))
+    table.add_row("output tokens/s", _range(summary["throughput"]["band"]["output_tokens_per_s"], 1.0))
+    return table
+
+
+def _range(band: list[float] | None, scale: float) -> str:
+    return "-" if band is None else f"{_figure(band[0], scale)} to {_figure(band[1], scale)}"
 
 
 def _throughput(summary: dict[str, Any]) -> list[str]:

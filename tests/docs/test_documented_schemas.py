@@ -153,7 +153,7 @@ def test_the_examples_are_scenarios():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    result = servetwin.simulate(DOCUMENT)
+    result = servetwin.simulate(DOCUMENT, bands=9)
     assert result.summary["counts"]["rejected"] > 0
     return result, servetwin.save(result, tmp_path_factory.mktemp("runs") / "run")
 

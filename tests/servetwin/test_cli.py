@@ -48,6 +48,21 @@ def test_json_is_the_summary_alone(command, scenario_file, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == [scenario_file]
 
 
+def test_bands_stand_in_table_summary_and_report(command, scenario_file, tmp_path):
+    ended = command("run", scenario_file, "--bands", 9, "--out", tmp_path / "out")
+    assert (ended.code, ended.err) == (0, "")
+    assert "80% band" in ended.out
+    low, high = json.loads((tmp_path / "out" / "summary.json").read_text())["metrics"]["ttft_s"]["band"]["p50"]
+    assert f"{low:.4g} to {high:.4g}" in ended.out
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "<small>band " in report
+    assert "80 % uncertainty bands of 9 replays" in report
+    refused = command("run", scenario_file, "--bands", 3, "--out", tmp_path / "other")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--bands is 3, expected 0 for no bands, or 9 to 10000 replays." in refused.err
+    assert not (tmp_path / "other").exists()
+
+
 def test_json_with_a_folder_writes_what_it_prints(command, scenario_file, tmp_path):
     printed = command("run", scenario_file, "--json", "--out", tmp_path / "out").out
     assert (tmp_path / "out" / "summary.json").read_text() == printed
@@ -167,7 +182,7 @@ def test_every_help_is_plain_and_whole(command, arguments):
         (("run",), "Missing argument 'SCENARIO'."),
         (
             ("run", "x.yaml", "--bogus"),
-            "the option is '--bogus', expected one of --help, --json, --out, --quiet, --set, ",
+            "the option is '--bogus', expected one of --bands, --help, --json, --out, --quiet, --set, ",
         ),
         (("run", "x.yaml", "--quite"), "--strict. Did you mean '--quiet'?"),
         (("run", "x.yaml", "--set"), "Option '--set' requires an argument."),

@@ -1,0 +1,22 @@
+"""The same simulation with prices that may be the true ones."""
+
+from dataclasses import asdict, replace
+
+from simcore.cost.assumptions import HostOverhead
+from simcore.cost.step_cost import StepCost
+from simcore.cost.uncertainty import Draw, DrawnPrices, drawn_host
+from simcore.memory.plan import kv_format, weight_dtype
+from simcore.simulation import Simulation
+
+
+def replay(simulation: Simulation, draw: Draw) -> Simulation:
+    """The simulation with the prices of a draw and all else the same."""
+    scenario, cost = simulation.scenario, simulation.cost
+    host = drawn_host(HostOverhead(**scenario.host.model_dump()), draw)
+    drawn_scenario = scenario.model_copy(update={"host": scenario.host.model_copy(update=asdict(host))})
+    prices = DrawnPrices.of(cost.prices, draw)
+    ranks = scenario.cluster.tensor_parallel
+    priced = StepCost(
+        simulation.spec, prices, host, weight_dtype(scenario, simulation.spec), kv_format(scenario), ranks
+    )
+    return replace(simulation, scenario=drawn_scenario, cost=priced)
