@@ -33,6 +33,9 @@ def fidelity(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every case as JSON.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
+    bands: Annotated[
+        int, typer.Option(metavar="N", help="Repeat every run so many times, such as 20, for its uncertainty band.")
+    ] = 0,
 ) -> None:
     """Hold the simulator against measured engines.
 
@@ -41,7 +44,7 @@ def fidelity(
     if not (runs or per_request or references):
         raise InputError("servetwin fidelity", Phrase("given no files"), "--runs, --per-request or --references")
     with _progress_bar(shown=not as_json) as progress:
-        found = evaluate(runs or (), per_request or (), references, jobs, progress)
+        found = evaluate(runs or (), per_request or (), references, jobs, progress, bands)
     if as_json:
         sys.stdout.write(json.dumps(document(found), indent=1, allow_nan=False) + "\n")
         return

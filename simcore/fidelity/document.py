@@ -4,9 +4,9 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+from simcore.bands.bands import LEVEL
 from simcore.fidelity.case import Outcome, Refusal
 from simcore.fidelity.evaluation import Evaluated, Fidelity
-from simcore.fidelity.figures import BAND_LEVEL
 from simcore.fidelity.replay import Replayed
 from simcore.fidelity.tables import FITTED, Cell, Share, tables
 
@@ -19,7 +19,7 @@ def document(fidelity: Fidelity) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "fitted_constants": FITTED,
-        "band_level": BAND_LEVEL,
+        "band_level": LEVEL,
         "engine_runs": None if runs is None else _evaluated(runs),
         "per_request": [_replayed(run) for run in fidelity.replayed],
         "references": {reference.title: _evaluated(evaluated) for reference, evaluated in fidelity.references},

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from simcore.bands.bands import check_replays
 from simcore.errors import FileError, InputError
 from simcore.fidelity.case import Case, Outcome, Refusal
 from simcore.fidelity.engine_runs import read_engine_runs
@@ -39,13 +40,18 @@ def evaluate(
     references: Path | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    replays: int = 0,
+    banded_every: int = 1,
 ) -> Fidelity:
     """Read, simulate and compare files of engine runs, folders of per-request runs, and the other references.
 
-    All files are read before anything runs. Raises ``FileError`` or ``InputError`` for what cannot be read.
+    Bands are made of so many ``replays``, 0 for none: of per-request runs, and of the first engine run that can be
+    simulated and every ``banded_every``-th from it. All files are read before anything runs. Raises ``FileError`` or
+    ``InputError`` for what cannot be read.
     """
     if jobs is not None and jobs < 1:
         raise InputError("--jobs", jobs, "a whole number of at least 1")
+    check_replays("--bands", replays)
     read = _each_once([case_of(run) for path in runs for run in read_engine_runs(path)])
     folders = [read_request_run(path) for path in per_request]
     if references is not None and not references.is_dir():
@@ -54,10 +60,11 @@ def evaluate(
         (reference, reference.read(references / reference.file)) for reference in REFERENCES if references is not None
     ]
     cases = [case for items in (read, *(items for _, items in sources)) for case in _cases(items)]
-    done = dict(zip((id(case) for case in cases), simulate_cases(cases, jobs, progress), strict=True))
+    numbers = [0 if place % banded_every else replays for place in range(sum(1 for _ in _cases(read)))]
+    done = dict(zip((id(case) for case in cases), simulate_cases(cases, jobs, progress, numbers), strict=True))
     return Fidelity(
         _evaluated(read, done) if runs else None,
-        tuple(replay(run) for run in folders),
+        tuple(replay(run, replays, jobs) for run in folders),
         tuple((reference, _evaluated(items, done)) for reference, items in sources),
     )
 

@@ -1,10 +1,11 @@
 """Simulate cases, several at a time; the outcome does not depend on how many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+from simcore.bands.run import run_with_bands
 from simcore.comparison.execution import available_cores
 from simcore.errors import CapacityError, ServetwinError
 from simcore.fidelity.case import Case, Outcome, Refusal
@@ -18,33 +19,36 @@ _TOO_SMALL = "the model does not fit, as memory is counted here"
 
 
 def simulate_cases(
-    cases: Sequence[Case], jobs: int | None = None, progress: Progress | None = None
+    cases: Sequence[Case], jobs: int | None = None, progress: Progress | None = None, replays: Sequence[int] = ()
 ) -> list[Outcome | Refusal]:
     """The outcome of each case, in order; a refusal where the scenario itself is refused, with the reason.
 
-    ``jobs`` go on at once, by default one per core. ``progress`` is told how many of how many are done.
+    ``jobs`` go on at once, by default one per core. ``progress`` is told how many of how many are done. ``replays`` are
+    those that bands of the first cases are made of, 0 for no bands; later cases have none.
     """
     jobs = min(jobs or available_cores(), len(cases))
-    done: list[Outcome | Refusal] = []
+    numbers = [*replays, *[0] * (len(cases) - len(replays))]
     if jobs <= 1:
-        for case in cases:
-            done.append(simulate_case(case))
-            if progress is not None:
-                progress(len(done), len(cases))
-        return done
+        return _told(map(simulate_case, cases, numbers), len(cases), progress)
     # Cases differ in length by orders of magnitude: one by one, so that no process is left with the long ones.
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for outcome in pool.map(simulate_case, cases, chunksize=1):
-            done.append(outcome)
-            if progress is not None:
-                progress(len(done), len(cases))
+        return _told(pool.map(simulate_case, cases, numbers, chunksize=1), len(cases), progress)
+
+
+def _told(outcomes: Iterable[Outcome | Refusal], total: int, progress: Progress | None) -> list[Outcome | Refusal]:
+    done: list[Outcome | Refusal] = []
+    for outcome in outcomes:
+        done.append(outcome)
+        if progress is not None:
+            progress(len(done), total)
     return done
 
 
-def simulate_case(case: Case) -> Outcome | Refusal:
-    """Run the scenario of one case."""
+def simulate_case(case: Case, replays: int = 0) -> Outcome | Refusal:
+    """Run the scenario of one case, with bands where replays are asked for."""
     try:
-        result = Simulation.prepare({"pricing": BEST_PRICES} | case.document, Path()).run()
+        simulation = Simulation.prepare({"pricing": BEST_PRICES} | case.document, Path())
+        result = run_with_bands(simulation, replays, jobs=1)
     except CapacityError:
         return Refusal(case.name, case.labels, _TOO_SMALL)
     except ServetwinError as error:

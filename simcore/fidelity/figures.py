@@ -8,8 +8,7 @@
 | ``step_s:P+D`` | a step with P prompt tokens and D decoding requests, the median over all such steps |
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -23,9 +22,6 @@ CONDITIONS = {
     "uncalibrated_share": "share of time priced outside the calibrated range",
 }
 """What is noted of a simulated run beside its figures."""
-
-BAND_LEVEL = 0.8
-"""Share of measured values that an uncertainty band is meant to hold."""
 
 
 def figures(result: Result, keys: Iterable[str]) -> dict[str, float | None]:
@@ -49,13 +45,15 @@ def conditions(result: Result) -> dict[str, float | None]:
 def bands(result: Result, keys: Iterable[str]) -> dict[str, tuple[float, float]]:
     """Uncertainty bands of the figures for which the summary has one.
 
-    They stand beside the figure, as ``summary["metrics"]["ttft_s"]["band"]["mean"]``, low and high; a run without
-    calibrated prices has none.
+    They stand beside the figure, as ``summary["metrics"]["ttft_s"]["band"]["mean"]``, low and high; a run that was not
+    asked for them has none.
     """
+    metrics, rates = result.summary["metrics"], result.summary["throughput"]
     found = {}
     for key in keys:
         metric, _, statistic = key.partition(".")
-        band = (_mapping(result.summary["metrics"].get(metric)).get("band") or {}).get(statistic)
+        figures, name = (metrics.get(metric, {}), statistic) if statistic else (rates, key)
+        band = figures.get("band", {}).get(name)
         if band is not None:
             found[key] = (float(band[0]), float(band[1]))
     return found
@@ -85,7 +83,3 @@ def _step_s(result: Result, prompt_tokens: int, decoding: int) -> float | None:
         return None
     durations_s = (steps["end_s"][alike] - steps["start_s"][alike]) / steps["steps"][alike]
     return float(np.median(np.repeat(durations_s, steps["steps"][alike])))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.bands.run import run_with_bands
 from simcore.errors import ServetwinError
 from simcore.fidelity.case import Refusal
 from simcore.fidelity.execution import BEST_PRICES
+from simcore.fidelity.figures import bands
 from simcore.fidelity.known_names import known_names
 from simcore.fidelity.load_regimes import REGIMES, regimes_of
 from simcore.fidelity.request_runs import REQUESTS, RequestRun
@@ -28,7 +30,10 @@ _ENOUGH_FOR_P99 = 64
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure of ``requests`` requests, measured and simulated; ``regime`` is "all" or one of ``REGIMES``."""
+    """One figure of ``requests`` requests, measured and simulated; ``regime`` is "all" or one of ``REGIMES``.
+
+    ``band`` is the uncertainty band, where the run has one of this figure.
+    """
 
     regime: str
     metric: str
@@ -36,6 +41,7 @@ class Compared:
     requests: int
     measured: float
     simulated: float
+    band: tuple[float, float] | None = None
 
     @property
     def error(self) -> float:
@@ -69,14 +75,14 @@ class Replayed:
     simulated: dict[str, Float64Array]
 
 
-def replay(run: RequestRun) -> Replayed | Refusal:
-    """Simulate a measured run, or say why that cannot be done."""
+def replay(run: RequestRun, replays: int = 0, jobs: int | None = None) -> Replayed | Refusal:
+    """Simulate a measured run, with bands where replays are asked for, or say why that cannot be done."""
     document = _document(run)
     name = run.folder.name
     if isinstance(document, str):
         return Refusal(name, _labels(run), document)
     try:
-        result = Simulation.prepare({"pricing": BEST_PRICES} | document, Path()).run()
+        result = run_with_bands(Simulation.prepare({"pricing": BEST_PRICES} | document, Path()), replays, jobs=jobs)
     except ServetwinError as error:
         return Refusal(name, _labels(run), str(error))
     if not (result.requests["state"] == "finished").all():
@@ -151,6 +157,7 @@ def _figures(run: RequestRun, result: Result) -> list[Compared]:
     regimes = regimes_of(run)
     groups = {"all": np.ones(len(regimes), dtype=bool)}
     groups |= {name: regimes == place for place, name in enumerate(REGIMES) if (regimes == place).any()}
+    of_all = bands(result, [f"{metric}.{statistic}" for metric in LATENCIES for statistic in STATISTICS])
     found = []
     for group, chosen in groups.items():
         for metric in LATENCIES:
@@ -159,11 +166,13 @@ def _figures(run: RequestRun, result: Result) -> list[Compared]:
             count = int(both.sum())
             for statistic, percent in STATISTICS.items():
                 if count and not (percent == STATISTICS["p99"] and count < _ENOUGH_FOR_P99):
-                    pair = (_statistic(values[both], percent) for values in (measured, simulated))
-                    found.append(Compared(group, metric, statistic, count, *pair))
+                    before, after = (_statistic(values[both], percent) for values in (measured, simulated))
+                    band = of_all.get(f"{metric}.{statistic}") if group == "all" else None
+                    found.append(Compared(group, metric, statistic, count, before, after, band))
     tokens = int(run.output_tokens.sum())
     lasted_s = float(run.last_token_s.max()), float(result.requests["end_s"].max() - result.requests["arrival_s"].min())
-    found.append(Compared("all", "output_tokens_per_s", "mean", len(regimes), *(tokens / time for time in lasted_s)))
+    before, after = (tokens / time_s for time_s in lasted_s)
+    found.append(Compared("all", "output_tokens_per_s", "mean", len(regimes), before, after))
     return found
 
 

@@ -155,11 +155,12 @@ def _replayed(run: Replayed) -> list[Table]:
             figure.measured,
             figure.simulated,
             Share(figure.error, signed=True),
+            None if figure.band is None else "yes" if figure.band[0] <= figure.measured <= figure.band[1] else "no",
         )
         for figure in run.figures
     )
     series = tuple((line.quantity, float(line.measured.max()), Share(line.mean_difference)) for line in run.series)
-    columns = ("load", "requests", "metric", "statistic", "measured", "simulated", "error")
+    columns = ("load", "requests", "metric", "statistic", "measured", "simulated", "error", "in band")
     return [
         Table(title, columns, figures, "Latencies in seconds; loads as `simcore/fidelity/load_regimes.py` tells them."),
         Table(f"{labels['run']} over time", ("quantity", "measured peak", "mean difference / peak"), series),
