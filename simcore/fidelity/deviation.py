@@ -27,18 +27,40 @@ class Deviation:
     covered: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Shares of measured values below, inside and above the uncertainty bands of ``cases``.
+
+    ``ratio`` is the median of high / low.
+    """
+
+    cases: int
+    below: float
+    inside: float
+    above: float
+    ratio: float
+
+
+def coverage(outcomes: Iterable[Outcome], key: str) -> Coverage | None:
+    """Where the measured values of one figure lie relative to its bands; None if no outcome has one."""
+    pairs = [(*outcome.bands[key], outcome.case.measured[key]) for outcome in outcomes if key in outcome.bands]
+    if not pairs:
+        return None
+    low, high, measured = np.asarray(pairs, dtype=np.float64).T
+    below, above = float((measured < low).mean()), float((measured > high).mean())
+    return Coverage(
+        len(pairs), below, float(((low <= measured) & (measured <= high)).mean()), above, float(np.median(high / low))
+    )
+
+
 def deviation(outcomes: Iterable[Outcome], key: str) -> Deviation | None:
     """The deviation of one figure; None if no outcome has it."""
     outcomes = list(outcomes)
+    bands = coverage(outcomes, key)
     errors = [error for outcome in outcomes if (error := outcome.error(key)) is not None and isfinite(error)]
     if not errors:
         return None
-    inside = [
-        band[0] <= outcome.case.measured[key] <= band[1]
-        for outcome in outcomes
-        if (band := outcome.bands.get(key)) is not None
-    ]
-    return deviation_of(errors, sum(inside) / len(inside) if inside else None)
+    return deviation_of(errors, None if bands is None else bands.inside)
 
 
 def deviation_of(errors: Sequence[float], covered: float | None = None) -> Deviation:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from simcore.bands.bands import LEVEL
 from simcore.fidelity.case import Outcome, Refusal
-from simcore.fidelity.deviation import deviation, grouped
+from simcore.fidelity.deviation import coverage, deviation, grouped
 from simcore.fidelity.evaluation import Evaluated, Fidelity
 from simcore.fidelity.replay import Replayed
 from simcore.fidelity.worst import common_traits, worst
@@ -68,6 +69,7 @@ def _engine_runs(evaluated: Evaluated) -> list[Table]:
     found = []
     parts = _parts(evaluated.outcomes)
     found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts))
+    found.append(_bands({**parts, "all": list(evaluated.outcomes)}))
     for name, outcomes in parts.items():
         for label in GROUPS:
             found.append(_deviations(f"{name}, by {label.replace('_', ' ')}", label, grouped(outcomes, label)))
@@ -103,6 +105,23 @@ def _deviations(title: str, first: str, groups: dict[str, list[Outcome]]) -> Tab
             row.append(None if found.covered is None else Share(found.covered))
         rows.append(tuple(row))
     return Table(title, tuple(columns), tuple(rows))
+
+
+def _bands(groups: dict[str, list[Outcome]]) -> Table:
+    """Where measured values lie relative to bands; no rows where no run has any."""
+    rows = []
+    for name, outcomes in groups.items():
+        row: list[Cell] = [name]
+        for key in _NAMES:
+            found = coverage(outcomes, key)
+            if found is not None:
+                row += [found.cases, Share(found.below), Share(found.inside), Share(found.above), found.ratio]
+        if len(row) > 1:
+            rows.append(tuple(row))
+    columns = ["rows"]
+    for metric in _NAMES.values():
+        columns += [f"{metric} bands", "below", "inside", "above", "median high / low"]
+    return Table(f"Engine runs: measured values in {LEVEL:.0%} bands", tuple(columns), tuple(rows))
 
 
 def _worst(name: str, outcomes: Sequence[Outcome], key: str) -> Table:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.fidelity.case import Case, Outcome
-from simcore.fidelity.deviation import deviation, deviation_of, grouped
+from simcore.fidelity.deviation import Coverage, coverage, deviation, deviation_of, grouped
 from simcore.fidelity.worst import common_traits, worst
 
 KEY = "ttft_s.mean"
@@ -26,6 +26,13 @@ def test_coverage_is_over_the_cases_with_a_band():
     found = deviation([outcome(0.1, (1.0, 3.0)), outcome(0.1, (2.1, 3.0)), outcome(0.1)], KEY)
     assert found is not None
     assert found.covered == 0.5
+
+
+def test_measured_values_lie_below_inside_or_above():
+    bands = [(1.0, 3.0), (2.1, 4.2), (2.0, 2.0), (0.5, 1.0)]
+    found = coverage([outcome(0.1), *(outcome(0.1, band) for band in bands)], KEY)
+    assert found == Coverage(4, 0.25, 0.5, 0.25, 2.0)
+    assert coverage([outcome(0.1)], KEY) is None
 
 
 def test_a_figure_that_no_run_has_has_no_deviation():
