@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from policies.admission import Admission, tokens_of
-from policies.bounds import check_amounts, check_seconds
+from policies.bounds import SHORTEST_S, check_amounts, check_seconds
 from policies.views import RequestView, ServiceView
 
 
@@ -33,7 +33,8 @@ class SlidingWindow(Admission):
         """Whether the window is full; what has left it is forgotten on the way."""
         party = request.tenant if self.per_tenant else ""
         recent = self._accepted.setdefault(party, deque())
-        while recent and recent[0][0] <= now_s - self.window_s:
+        # Times are whole nanoseconds of the clock, up to the rounding of their difference.
+        while recent and now_s - recent[0][0] > self.window_s - SHORTEST_S / 2:
             self._sums[party] -= recent.popleft()[1]
         return "over the rate limit" if self._sums.get(party, 0.0) + self._cost(request) > self.limit else None
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from policies.admission import Admission, tokens_of
-from policies.bounds import check_amounts
+from policies.bounds import SHORTEST_S, check_amounts
 from policies.views import RequestView, ServiceView
 
 
@@ -29,7 +29,9 @@ class TokenBucket(Admission):
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether the bucket holds too little."""
-        return None if self._level(request, now_s) >= self._cost(request) else "over the rate limit"
+        # Arrivals are rounded to the clock's nanosecond: what that alone makes short is not short.
+        enough = self._level(request, now_s) + SHORTEST_S * self.rate_per_s >= self._cost(request)
+        return None if enough else "over the rate limit"
 
     def accepted(self, request: RequestView, now_s: float) -> None:
         """Take the request's units."""

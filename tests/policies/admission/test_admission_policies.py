@@ -79,6 +79,21 @@ def test_a_leaky_bucket_spaces_requests_out():
     assert [let_in(policy, now_s) for now_s in (0.0, 0.1, 0.25, 0.3, 0.5)] == [True, False, True, False, True]
 
 
+@pytest.mark.parametrize("per_s", [3.0, 7.0, 10.0, 300.0])
+@pytest.mark.parametrize("bucket", [TokenBucket, LeakyBucket])
+def test_requests_at_exactly_the_rate_of_a_bucket_are_let_in(bucket, per_s):
+    exact, faster = (bucket(per_s, 1.0) for _ in range(2))
+    assert all(let_in(exact, round(number * 1e9 / per_s) / 1e9) for number in range(1000))
+    assert not all(let_in(faster, round(number * (1e9 / per_s - 10)) / 1e9) for number in range(1000))
+
+
+def test_a_sliding_window_ends_at_its_very_nanosecond():
+    policy = SlidingWindow(limit=1, window_s=0.1)
+    assert all(let_in(policy, number / 10) for number in range(1000))
+    assert not let_in(policy, 99.999999999)
+    assert let_in(policy, 100.0)
+
+
 def test_a_sliding_window_is_never_overfull():
     policy = SlidingWindow(limit=2, window_s=1.0)
     times = (0.0, 0.6, 0.9, 1.0, 1.5, 1.6, 1.7)
