@@ -100,6 +100,24 @@ def test_the_order_under_rank_noise_agrees_with_the_true_one_as_asked_for(tau, s
     assert found == pytest.approx(tau, abs=0.03)
 
 
+@pytest.mark.parametrize("tau", [-0.8, 0.3, 0.8, 0.95])
+@pytest.mark.parametrize("draw", ["uniform", "exponential", "two peaks", "two lengths", "few long"])
+def test_rank_noise_puts_as_many_pairs_in_order_as_asked_for_whatever_the_lengths(draw, tau):
+    chance, few = np.random.default_rng(3), 6000
+    lengths = {
+        "uniform": chance.integers(1, 1000, few),
+        "exponential": np.ceil(chance.exponential(200, few)).astype(int),
+        "two peaks": np.where(chance.random(few) < 0.5, 10, 1000) + chance.integers(0, 10, few),
+        "two lengths": np.where(chance.random(few) < 0.5, 10, 1000),
+        "few long": np.where(chance.random(few) < 0.9, 10, 5000),
+    }[draw]
+    found = np.array(estimates(RankNoise(tau, seed=2), lengths))
+    one, other = chance.integers(0, few, (2, 200_000))
+    differ = lengths[one] != lengths[other]
+    right = np.sign(found[one] - found[other]) == np.sign(lengths[one].astype(int) - lengths[other])
+    assert right[differ].mean() == pytest.approx((1 + tau) / 2, abs=0.015)
+
+
 @pytest.mark.parametrize("tau", [-0.99, -0.9, 0.9, 0.99])
 def test_rank_noise_is_right_near_both_ends_in_short_runs_too(tau):
     found = []
