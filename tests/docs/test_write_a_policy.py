@@ -20,8 +20,8 @@ def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     source = tmp_path_factory.mktemp("source") / "package"
     source.mkdir()
-    for path in EXAMPLE.glob("*.*"):
-        (source / path.name).write_bytes(path.read_bytes())
+    for name in ("pyproject.toml", "shortest_prompt.py"):  # and not what an installation of the folder itself leaves
+        (source / name).write_bytes((EXAMPLE / name).read_bytes())
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--target", folder, source], check=True, capture_output=True)
     return {**os.environ, "PYTHONPATH": str(folder)}
