@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
@@ -107,19 +107,20 @@ class Recording(_Part):
     requests: list[RecordedRequest]
     steps: Annotated[list[Step], Field(min_length=1)]
 
-    @field_validator("requests")
-    @classmethod
-    def _ids_differ(cls, requests: list[RecordedRequest]) -> list[RecordedRequest]:
-        if len({request.id for request in requests}) < len(requests):
-            raise ValueError("requests whose ids all differ")
-        return requests
-
-    @model_validator(mode="after")
-    def _prompts_fit(self) -> Self:
+    def check_requests(self, field: str) -> None:
+        """Raise ``InputError`` for an id that stands twice, or a prompt that leaves no room for an output."""
+        ids: set[int] = set()
         longest = self.config.max_model_len
-        if any(request.output_within(longest) < 1 for request in self.requests):
-            raise ValueError(f"prompts shorter than the max_model_len of {longest}")
-        return self
+        for number, request in enumerate(self.requests):
+            place = f"{field}requests.{number}"
+            if request.id in ids:
+                raise InputError(f"{place}.id", request.id, "a number that no other request has")
+            ids.add(request.id)
+            if request.output_within(longest) < 1:
+                tokens = sum(tokens for _, tokens in request.prompt)
+                raise InputError(
+                    f"{place}.prompt", Phrase(f"{tokens} tokens long"), f"fewer than max_model_len, {longest}"
+                )
 
     def parts(self) -> Iterator[tuple[str, _Part]]:
         """All parts, each with where it stands."""
@@ -157,6 +158,7 @@ def read_recording(path: Path) -> Recording:
         raise explain(error, Recording, f"{path}: ") from error
     for field, part in recording.parts():
         part.check_spelling(f"{path}: {field}")
+    recording.check_requests(f"{path}: ")
     return recording
 
 

@@ -47,6 +47,8 @@ def explain(error: pydantic.ValidationError, model: type[pydantic.BaseModel], pr
         return _bad_tag(found, field)
     if kind in ("literal_error", "enum") and isinstance(value, str):
         return UnknownNameError(field, value, _names(found.schema))
+    if found.detail["loc"][-1:] == ("[key]",):
+        return InputError(field, Phrase(f"the key {value!r}"), _expectation(found, schemas))
     return InputError(field, _shown(found.detail), _expectation(found, schemas))
 
 
@@ -85,7 +87,8 @@ class _SchemaTree:
             else:
                 path.append(str(step))
                 siblings = _known_fields(inside)
-                schema = self._child(inside, step)
+                of_key = position == len(steps) - 1 and detail["loc"][-1] == "[key]"
+                schema = self._bare(inside.get("keys_schema", _BEYOND_WORDS)) if of_key else self._child(inside, step)
         schema = self._bare(schema["schema"]) if schema["type"] == "nullable" else schema
         return _Located(detail, tuple(path), schema, siblings)
 
@@ -177,6 +180,9 @@ def _expectation(found: _Located, schemas: _SchemaTree) -> str:
         return str(found.detail["ctx"]["error"])
     if kind == "missing":
         return schemas.describe(found.schema) or "a value"
+    if kind == "too_short":
+        least = found.detail["ctx"]["min_length"]
+        return f"{schemas.describe(found.schema)} that is not empty" if least == 1 else f"at least {least} items"
     said = None
     if kind in _BEST_DESCRIBED or kind.endswith(("_type", "_parsing", "_from_float")):
         said = schemas.describe(found.schema)

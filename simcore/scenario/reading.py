@@ -130,7 +130,7 @@ def _with_named_policies(document: Mapping[str, Any]) -> dict[str, Any]:
         place: Any = expanded
         for part in path:
             place = place.get(part) if isinstance(place, Mapping) else None
-        if isinstance(place, str):
+        if isinstance(place, str) and path != _POLICY_LIST:
             expanded = _replaced(expanded, path, {"name": place})
         elif isinstance(place, list) and path == _POLICY_LIST:
             named = [{"name": policy} if isinstance(policy, str) else policy for policy in place]

@@ -58,11 +58,17 @@ def renamed(part, key, other):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda document: document["requests"].append(document["requests"][0]), "ids all differ"),
-        (lambda document: document["requests"][0].update(prompt=[]), "prompt"),
+        (
+            lambda document: document["requests"].append(document["requests"][0]),
+            r"requests\.\d+\.id is 0, expected a number that no other request has",
+        ),
+        (lambda document: document["requests"][0].update(prompt=[]), "expected a list that is not empty"),
         (lambda document: document["requests"][0].update(prompt=[[5, -1]]), "prompt"),
         (lambda document: document.update(steps=[]), "steps"),
-        (lambda document: document["requests"][0].update(prompt=[[5, 9000]]), "shorter than the max_model_len of 8192"),
+        (
+            lambda document: document["requests"][0].update(prompt=[[5, 9000]]),
+            r"requests\.0\.prompt is 9000 tokens long, expected fewer",
+        ),
         (lambda document: document["config"].update(block_size=10**400), r"config\.block_size is"),
         (lambda document: document["requests"][0].update(prompt=[[10**400, 5]]), r"requests\.0\.prompt"),
         (lambda document: document["requests"][0].update(id=10**400), r"requests\.0\.id is"),

@@ -206,6 +206,8 @@ class Beyond(Strict):
     point: Point | None = None
     empty: "Empty | None" = None
     shares: dict[Annotated[str, Field(pattern="^[a-z]+$")], float] = {}
+    names: Annotated[list[str], Field(min_length=1)] = ["a"]
+    pair: Annotated[list[int], Field(min_length=2)] = [1, 2]
 
 
 class Empty(Strict):
@@ -219,7 +221,10 @@ class Empty(Strict):
         ({"point": {"x": 1, "y": 2}}, "point.y is"),
         ({"point": {"x": 1, "shape": {"name": "sjff"}}}, "point.shape is a mapping, expected"),
         ({"empty": {"y": 2}}, "empty.y is an unknown field, expected no such field."),
-        ({"shares": {"A": 1.0}}, "shares.A is 'A', expected String to match pattern"),
+        ({"shares": {"A": 1.0}}, "shares.A is the key 'A', expected String to match pattern"),
+        ({"shares": {5: 1.0}}, "shares.5 is the key 5, expected text."),
+        ({"names": []}, "names is [], expected a list that is not empty."),
+        ({"pair": [1]}, "pair is [1], expected at least 2 items."),
     ],
 )
 def test_what_is_not_understood_still_gets_a_sentence(document: dict[str, Any], expected: str) -> None:

@@ -8,6 +8,7 @@ import yaml
 from policies.registry import BUILT_IN, policy_names
 from simcore.errors import InputError
 from simcore.scenario.policy_choice import build_policy, complete_policy
+from simcore.scenario.reading import parse_scenario
 
 EVERY = [(kind, name) for kind in sorted(BUILT_IN) for name in policy_names(kind)]
 
@@ -27,3 +28,14 @@ def test_a_list_is_what_a_policy_calls_a_tuple():
         build_policy("batching", {"name": "bucketed", "edges_tokens": [10, "x"]}, "scheduler.batching")
     with pytest.raises(InputError, match=r"scheduler\.batching\.edges_tokens is 10, expected a list"):
         build_policy("batching", {"name": "bucketed", "edges_tokens": 10}, "scheduler.batching")
+
+
+def test_a_key_of_another_type_is_told_as_a_key():
+    with pytest.raises(InputError, match=r"scheduler\.ordering\.weights\.1 is the key 1, expected text\."):
+        build_policy("ordering", {"name": "vtc", "weights": {1: 2.0}}, "scheduler.ordering")
+
+
+def test_admission_takes_a_list_even_of_a_single_policy():
+    document = {"model": "smollm2-135m", "cluster": {"accelerator": "h100-sxm"}, "workload": {"trace": "x.csv"}}
+    with pytest.raises(InputError, match=r"scheduler\.admission is 'token-bucket', expected a list"):
+        parse_scenario({**document, "scheduler": {"admission": "token-bucket"}})
