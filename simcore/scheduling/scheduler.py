@@ -122,6 +122,8 @@ class Scheduler(SchedulerView):
         if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
             full = len(self.running) >= limits.max_running_requests
             plan.stable_steps = 1 if self._one_by_one else limits.stable_steps
+            if self._slides and not full and (self.waiting.size or self.some_are_away()):
+                plan.stable_steps = 1  # windows give back blocks meanwhile
             if self.waiting.size:
                 plan.stable_steps = min(plan.stable_steps, self._order_stands(full))
                 promotion_s = self.waiting.next_promotion_s()
@@ -135,8 +137,6 @@ class Scheduler(SchedulerView):
 
     def _order_stands(self, full: bool) -> int:
         """Steps in which those who wait and were not admitted will not be either, while nobody arrives or finishes."""
-        if self._slides and not full:
-            return 1  # windows give back blocks meanwhile
         if self._displacement is not None:
             return self._displacement.stable_steps
         if self._depends_on_cache and not full:

@@ -109,3 +109,25 @@ def test_a_client_may_give_up_while_its_request_is_away(tmp_path):
     assert jumping.requests["state"].tolist() == ["rejected"] * 2 + ["finished"] * 2
     assert jumping.requests["end_s"].tolist()[:2] == [1.5, 1.5]
     assert (jumping.transfers["start_s"][jumping.transfers["kind"] == "swap in"] > 2).all()
+
+
+@pytest.mark.parametrize("seed", [12, 14, 19])
+def test_what_windows_give_back_lets_requests_return_at_once(seed, tmp_path):
+    """With nobody in the queue, a jump must not pass the step in which a swapped-out request could come back."""
+    document = {
+        "model": "smollm2-135m",
+        "seed": seed,
+        "cluster": {"accelerator": "l4"},
+        "memory": {"num_gpu_blocks": 60, "retention": {"window_tokens": 64}, "swap_space_gb": 0.05},
+        "scheduler": {"preemption": {"mode": "swap"}},
+        "workload": {
+            "requests": 30,
+            "arrivals": {"name": "poisson", "rate_per_s": 40.0},
+            "prompt_tokens": {"name": "uniform", "low": 1, "high": 200},
+            "output_tokens": {"name": "uniform", "low": 1, "high": 300},
+        },
+    }
+    simulation = Simulation.prepare(document, tmp_path)
+    jumping, stepping = simulation.run(check=True), simulation.run(fast_forward=False, check=True)
+    assert jumping.summary["preemptions"]["swapped_in"] > 0
+    assert differences(jumping, stepping) == []
