@@ -130,10 +130,10 @@ class MemoryDemand:
                 f"{budget.device_bytes / 1e9:.1f} GB."
             )
 
-    def require_fit(self, accelerator: Accelerator, ranks: int, least_blocks: int = 1) -> MemoryBudget:
+    def require_fit(self, accelerator: Accelerator, ranks: int) -> MemoryBudget:
         """The budget, or a ``CapacityError`` that says what is missing and what would do."""
         budget = self.budget(accelerator, ranks)
-        if budget.blocks >= least_blocks:
+        if budget.blocks:
             return budget
         needed = budget.weight_bytes + budget.activation_bytes + budget.overhead_bytes + budget.block_bytes
         parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "

@@ -92,7 +92,7 @@ class MemoryPlan:
         """The plan of a scenario, whose workload may say what its requests have in common.
 
         Raises ``CapacityError`` for a model, or for given blocks, that the memory has no room for, ``InputError`` for
-        given blocks that are all kept aside.
+        blocks that are all kept aside.
         """
         demand = memory_demand(scenario, spec)
         stay = why_windows_stay(scenario, demand.layout(1), shares_content)
@@ -101,7 +101,10 @@ class MemoryPlan:
         ranks, memory = scenario.cluster.tensor_parallel, scenario.memory
         blocks = memory.num_gpu_blocks
         if blocks is None:
-            decisive = demand.require_fit(accelerator, ranks, memory.null_blocks + 1)
+            decisive = demand.require_fit(accelerator, ranks)
+            if decisive.blocks <= memory.null_blocks:
+                expected = f"less than the {decisive.blocks:,} that memory has room for"
+                raise InputError("memory.null_blocks", memory.null_blocks, expected)
         elif blocks <= memory.null_blocks:
             expected = f"more than the {memory.null_blocks} that the engine keeps aside"
             raise InputError("memory.num_gpu_blocks", blocks, expected)

@@ -153,3 +153,8 @@ def test_a_quantised_cache_is_smaller_and_quicker_to_read(kv_cache, kv_scales, b
 def test_layers_that_share_a_cache_in_a_scenario():
     shared = prepare(scenario(memory={"kv_sharing_layers": 2}))
     assert shared.memory.decisive.block_bytes * 2 == prepare(scenario()).memory.decisive.block_bytes
+
+
+def test_more_blocks_kept_aside_than_there_are():
+    with pytest.raises(InputError, match=r"null_blocks is 1000000, expected less than the 27,968 that memory has room"):
+        prepare(scenario(memory={"null_blocks": 10**6}))
