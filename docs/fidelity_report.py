@@ -17,21 +17,30 @@ from dashboard.fidelity_wording import shown  # noqa: E402
 from docs.fidelity_figures import draw_bias, draw_replay, draw_scatter  # noqa: E402
 from simcore.errors import ServetwinError  # noqa: E402
 from simcore.fidelity.evaluation import Fidelity, evaluate  # noqa: E402
+from simcore.fidelity.fitted import FITTED  # noqa: E402
 from simcore.fidelity.replay import Replayed  # noqa: E402
 from simcore.fidelity.request_runs import REQUESTS  # noqa: E402
-from simcore.fidelity.tables import FITTED, Table, tables  # noqa: E402
+from simcore.fidelity.tables import Table, tables  # noqa: E402
 
 DATA = Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data"))
 DOCUMENT = ROOT / "docs" / "fidelity.md"
 FIGURES = ROOT / "docs" / "figures"
 WIDTH = 120
+REPLAYS = 12
+BANDED_EVERY = 7
+"""No multiple or divisor of the numbers of concurrencies and setups in a row of the file."""
 
 INTRODUCTION = (
     "Made by `make fidelity` (`docs/fidelity_report.py`), which runs what `servetwin fidelity` runs: measured runs of "
     "real engines are repeated as scenarios, and what the simulator says is compared with what was measured. An error "
     "is (simulated - measured) / measured; median, mean and P90 are of its absolute value, and the bias is its median "
-    "with its sign, below zero where the simulator is too fast. `in band` is the share of measured values inside the "
-    "run's 80% uncertainty band, where it states one.",
+    "with its sign, below zero where the simulator is too fast.",
+    f"`in band` is the share of measured values inside the run's 80% uncertainty band ([outputs.md](outputs.md)), over "
+    f"every {BANDED_EVERY}th engine run in the order of the file, since a band takes {REPLAYS} further runs. Its "
+    "errors are those of kernel fits at points that they had not seen, stated ones of roofline prices and host "
+    "constants, and one of whole steps, as large as the errors left on the rows that host constants were fitted on. "
+    "None is fitted to other rows. What no error stands for, bands cannot hold: models, engines or setups that are "
+    "simulated otherwise than they were run.",
     "Engine runs with a known harness are repeated as that harness ran them: a closed loop at the row's concurrency, "
     "lengths uniform in 0.8 to 1 of those stated, ten requests per client that start together on an idle server, so "
     "that mean TTFT contains the opening burst. The warm-up requests before them are answered in full and leave "
@@ -53,6 +62,8 @@ def main() -> int:
             (DATA / "measured" / "engine_runs.csv",),
             tuple(sorted(path.parent for path in (DATA / "measured" / "vllm-per-request").glob(f"*/{REQUESTS}"))),
             DATA,
+            replays=REPLAYS,
+            banded_every=BANDED_EVERY,
         )
     except ServetwinError as error:
         print(f"docs/fidelity_report.py: {error}", file=sys.stderr)

@@ -17,7 +17,8 @@ from servetwin.console import console, plain_table
 from simcore.errors import InputError, Phrase
 from simcore.fidelity.document import document
 from simcore.fidelity.evaluation import evaluate
-from simcore.fidelity.tables import FITTED, tables
+from simcore.fidelity.fitted import FITTED
+from simcore.fidelity.tables import tables
 
 
 def fidelity(

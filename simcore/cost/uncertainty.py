@@ -17,6 +17,7 @@ from simcore.cost.assumptions import (
     ROOFLINE_ATTENTION_ERRORS,
     ROOFLINE_COLLECTIVE_ERRORS,
     ROOFLINE_MATMUL_ERRORS,
+    STEP_ERROR,
     HostOverhead,
     RooflineEfficiency,
 )
@@ -36,8 +37,10 @@ KINDS = (
     "roofline_collective",
     "host_step",
     "host_request",
+    "step",
 )
-"""What is off independently of the others: kinds of calibrated kernels, of roofline prices, and of host constants."""
+"""What is off independently of the others: kinds of calibrated kernels, of roofline prices and of host constants, and
+whole steps."""
 
 Draw = Mapping[str, float]
 """A level in (0, 1) for each of ``KINDS``."""
@@ -71,9 +74,15 @@ def price_factor(quantiles: tuple[float, ...], level: float) -> float:
     return exp(-(quantiles[low] + slope * (deviate - _DEVIATES[low])))
 
 
+def step_factor(draw: Draw) -> float:
+    """By what everything in a step is to be multiplied beside."""
+    return exp(STEP_ERROR * float(ndtri(draw["step"])))
+
+
 def drawn_host(host: HostOverhead, draw: Draw) -> HostOverhead:
     """Host constants that may be the true ones: those of a step together, and those of a request."""
-    changed = {name: getattr(host, name) * _host_factor(draw["host_step"]) for name in _STEP_CONSTANTS}
+    of_step = _host_factor(draw["host_step"]) * step_factor(draw)
+    changed = {name: getattr(host, name) * of_step for name in _STEP_CONSTANTS}
     changed |= {name: getattr(host, name) * _host_factor(draw["host_request"]) for name in _REQUEST_CONSTANTS}
     return replace(host, **changed)
 
@@ -89,17 +98,19 @@ def drawn_efficiency(efficiency: RooflineEfficiency, draw: Draw) -> RooflineEffi
     }
     changed = {}
     for constant in fields(efficiency):
-        value, factor = getattr(efficiency, constant.name), factors[constant.name.partition("_")[0]]
+        value = getattr(efficiency, constant.name)
+        factor = factors[constant.name.partition("_")[0]] * step_factor(draw)
         changed[constant.name] = value * factor if constant.name.endswith("_s") else value / factor
     return replace(efficiency, **changed)
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnPrice:
-    """A price with its calibrated kernels off by what ``level`` says; one by roofline stays as it is."""
+    """A price with calibrated kernels off by what ``level`` says, and by ``factor``; by roofline it stays as it is."""
 
     price: Price
     level: float
+    factor: float
 
     @property
     def source(self) -> Source:
@@ -110,7 +121,7 @@ class DrawnPrice:
         """One kernel at ``x`` tokens, or bytes for a collective."""
         errors = self.price.errors_at(x)
         seconds = self.price.seconds(x)
-        return seconds if errors is None else seconds * price_factor(errors.quantiles, self.level)
+        return seconds if errors is None else seconds * price_factor(errors.quantiles, self.level) * self.factor
 
     def inside(self, x: int) -> bool:
         """Whether that lies in the calibrated range."""
@@ -136,32 +147,32 @@ class DrawnPrices(KernelPrices):
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
         kind = "gemm" if operator.shape is None or isinstance(operator.shape, Matrix) else "experts"
-        return DrawnPrice(KernelPrices.operator(self, operator), self.draw[kind])
+        return DrawnPrice(KernelPrices.operator(self, operator), self.draw[kind], step_factor(self.draw))
 
     def all_reduce(self, ranks: int) -> Price:
         """The price of an all-reduce over bytes."""
-        return DrawnPrice(KernelPrices.all_reduce(self, ranks), self.draw["all_reduce"])
+        return DrawnPrice(KernelPrices.all_reduce(self, ranks), self.draw["all_reduce"], step_factor(self.draw))
 
     def attention(self, work: AttentionWork) -> AttentionPrices:
         """Calibrated prices of attention."""
-        found = KernelPrices.attention(self, work)
+        found, beside = KernelPrices.attention(self, work), step_factor(self.draw)
         prefill, decode = self.draw["prefill_attention"], self.draw["decode_attention"]
         return AttentionPrices(
-            None if found.context is None else _drawn_context(found.context, prefill),
-            None if found.generation is None else _drawn_generation(found.generation, decode),
-            None if found.mixed is None else _drawn_generation(found.mixed, decode),
+            None if found.context is None else _drawn_context(found.context, prefill, beside),
+            None if found.generation is None else _drawn_generation(found.generation, decode, beside),
+            None if found.mixed is None else _drawn_generation(found.mixed, decode, beside),
         )
 
 
-def _drawn_context(price: ContextPrice, level: float) -> ContextPrice:
-    factor = price_factor(price.errors.quantiles, level)
+def _drawn_context(price: ContextPrice, level: float, beside: float) -> ContextPrice:
+    factor = price_factor(price.errors.quantiles, level) * beside
     return replace(
         price, curves=tuple(curve.scaled(factor) for curve in price.curves), sweep=price.sweep.scaled(factor)
     )
 
 
-def _drawn_generation(price: GenerationPrice, level: float) -> GenerationPrice:
-    factor = price_factor(price.errors.quantiles, level)
+def _drawn_generation(price: GenerationPrice, level: float, beside: float) -> GenerationPrice:
+    factor = price_factor(price.errors.quantiles, level) * beside
     return replace(price, log_ratio=price.log_ratio + log(factor), _curves={})
 
 

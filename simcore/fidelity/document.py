@@ -7,8 +7,9 @@ from typing import Any
 from simcore.bands.bands import LEVEL
 from simcore.fidelity.case import Outcome, Refusal
 from simcore.fidelity.evaluation import Evaluated, Fidelity
+from simcore.fidelity.fitted import FITTED
 from simcore.fidelity.replay import Replayed
-from simcore.fidelity.tables import FITTED, Cell, Share, tables
+from simcore.fidelity.tables import Cell, Share, tables
 
 SCHEMA_VERSION = 1
 

@@ -9,19 +9,9 @@ from simcore.bands.bands import LEVEL
 from simcore.fidelity.case import Outcome, Refusal
 from simcore.fidelity.deviation import coverage, deviation, grouped
 from simcore.fidelity.evaluation import Evaluated, Fidelity
+from simcore.fidelity.fitted import fitted_note
 from simcore.fidelity.replay import Replayed
 from simcore.fidelity.worst import common_traits, worst
-
-FITTED = (
-    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 "
-    "with prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), "
-    "TensorRT-LLM's on GPT-OSS-120B on B200 (8 rows), SGLang's time to launch a kernel on DeepSeek-V3 on H200 (2 "
-    "rows). Kernels are priced by measurements of kernels, all else is assumed; no constant has seen another row. "
-    "Choices of structure are not blind: that tokens are routed with a mild skew, how many kernels an operator "
-    "launches, that steps without a graph are bound by launches, and that products are held to the rate of a loaded"
-    " device were settled while looking at the errors of all rows of a known harness."
-)
-"""Which constants were fitted on which rows of the files compared with here."""
 
 TTFT, TPOT = "ttft_s.mean", "tpot_s.mean"
 _NAMES = {TTFT: "TTFT", TPOT: "TPOT"}
@@ -69,7 +59,8 @@ def _engine_runs(evaluated: Evaluated) -> list[Table]:
     found = []
     parts = _parts(evaluated.outcomes)
     found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts))
-    found.append(_bands({**parts, "all": list(evaluated.outcomes)}))
+    of_known = [outcome for outcome in evaluated.outcomes if outcome.case.labels["harness"] == "known"]
+    found.append(_bands({**parts, "known harness": of_known, "all": list(evaluated.outcomes)}))
     for name, outcomes in parts.items():
         for label in GROUPS:
             found.append(_deviations(f"{name}, by {label.replace('_', ' ')}", label, grouped(outcomes, label)))
@@ -121,7 +112,9 @@ def _bands(groups: dict[str, list[Outcome]]) -> Table:
     columns = ["rows"]
     for metric in _NAMES.values():
         columns += [f"{metric} bands", "below", "inside", "above", "median high / low"]
-    return Table(f"Engine runs: measured values in {LEVEL:.0%} bands", tuple(columns), tuple(rows))
+    return Table(
+        f"Engine runs: measured values in {LEVEL:.0%} bands", tuple(columns), tuple(rows), fitted_note(groups["all"])
+    )
 
 
 def _worst(name: str, outcomes: Sequence[Outcome], key: str) -> Table:

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
-from simcore.cost.assumptions import HOST_SPREAD, HostOverhead, RooflineEfficiency
+from simcore.cost.assumptions import HOST_SPREAD, STEP_ERROR, HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated.errors import LEVELS
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.step_cost import StepCost
-from simcore.cost.uncertainty import KINDS, DrawnPrices, drawn_efficiency, drawn_host, draws, price_factor
+from simcore.cost.uncertainty import KINDS, DrawnPrices, drawn_efficiency, drawn_host, draws, price_factor, step_factor
 from simcore.memory.kv_bytes import KvFormat
 from simcore.simulation import Simulation
 
@@ -94,7 +95,9 @@ def test_calibrated_kernels_are_scaled_as_a_whole(simulation, level, tokens, com
     prices = simulation.cost.prices
     plain = cost_of(simulation, prices)
     # The roofline stays, so that what is compared is calibrated kernels alone.
-    drawn = cost_of(simulation, DrawnPrices(prices.roofline, prices.profile, dict.fromkeys(KINDS, level)))
+    drawn = cost_of(
+        simulation, DrawnPrices(prices.roofline, prices.profile, dict.fromkeys(KINDS, level) | {"step": 0.5})
+    )
     for known, ours in zip(plain.layer_prices, drawn.layer_prices, strict=True):
         errors = known.errors_at(tokens)
         factor = 1.0 if errors is None else price_factor(errors.quantiles, level)
@@ -110,6 +113,19 @@ def test_calibrated_kernels_are_scaled_as_a_whole(simulation, level, tokens, com
             factor = price_factor(generation.errors.quantiles, level)
             expected = factor * known.decodes_ns(8, 8 * (computed + 1), False)
             assert ours.decodes_ns(8, 8 * (computed + 1), False) == pytest.approx(expected)
+
+
+def test_a_whole_step_is_off_as_stated(simulation):
+    host, draw = HostOverhead(launch_s=1e-5), NEUTRAL | {"step": 0.9}
+    factor = np.exp(STEP_ERROR * ndtri(0.9))
+    assert step_factor(draw) == pytest.approx(factor)
+    assert drawn_host(host, draw).launch_s == pytest.approx(factor * drawn_host(host, NEUTRAL).launch_s)
+    assert drawn_host(host, draw).request_s == drawn_host(host, NEUTRAL).request_s
+    known, dearer = (cost_of(simulation, DrawnPrices.of(simulation.cost.prices, of)) for of in (NEUTRAL, draw))
+    assert dearer.linear_ns(300) == pytest.approx(factor * known.linear_ns(300))
+    for ours, theirs in zip(dearer.compiled_attention, known.compiled_attention, strict=True):
+        assert ours.decodes_ns(3, 900, False) == pytest.approx(factor * theirs.decodes_ns(3, 900, False))
+        assert ours.chunks_ns([(700, 0)], False) == pytest.approx(factor * theirs.chunks_ns([(700, 0)], False))
 
 
 def test_a_draw_leaves_the_prices_that_it_is_of_as_they_are(simulation):

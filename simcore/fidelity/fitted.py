@@ -1,0 +1,52 @@
+"""Which constants were fitted on which measured rows, and how far off these rows still are."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from simcore.fidelity.case import Outcome
+
+FITTED = (
+    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 "
+    "with prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), "
+    "TensorRT-LLM's on GPT-OSS-120B on B200 (8 rows), SGLang's time to launch a kernel on DeepSeek-V3 on H200 (2 "
+    "rows). Kernels are priced by measurements of kernels, all else is assumed; no constant has seen another row. "
+    "Choices of structure are not blind: that tokens are routed with a mild skew, how many kernels an operator "
+    "launches, that steps without a graph are bound by launches, and that products are held to the rate of a loaded"
+    " device were settled while looking at the errors of all rows of a known harness."
+)
+"""Which constants were fitted on which rows of the files compared with here."""
+
+_SETUPS = (
+    ("vllm-v1", "llama-3.1-70b", "h200-sxm"),
+    ("trtllm", "gpt-oss-120b", "b200"),
+    ("sglang", "deepseek-v3", "h200-sxm"),
+)
+
+
+def is_fitted(outcome: Outcome) -> bool:
+    """Whether a row is one of those that ``FITTED`` names."""
+    labels = outcome.case.labels
+    setup = labels["engine"], labels["model"], labels["accelerator"]
+    alike = labels["harness"] == "known" and labels["concurrency"] == "4"
+    return alike and labels["lengths"] in ("1024/1024", "8192/1024") and setup in _SETUPS
+
+
+def residual(outcomes: Iterable[Outcome], key: str) -> float | None:
+    """Root mean square of log(simulated / measured) of a figure over the fitted rows; None without any."""
+    errors = [error for outcome in outcomes if is_fitted(outcome) and (error := outcome.error(key)) is not None]
+    return float(np.sqrt(np.mean(np.log1p(errors) ** 2))) if errors else None
+
+
+def fitted_note(outcomes: Iterable[Outcome]) -> str:
+    """What fitted rows say of errors beside those of kernels and host, as a sentence; nothing without such rows."""
+    outcomes = list(outcomes)
+    ttft, tpot = (residual(outcomes, key) for key in ("ttft_s.mean", "tpot_s.mean"))
+    if ttft is None or tpot is None:
+        return ""
+    rows = sum(map(is_fitted, outcomes))
+    return (
+        f"On the {rows} rows that host constants were fitted on, the root mean square of log(simulated / measured) is "
+        f"{ttft:.3f} for TTFT and {tpot:.3f} for TPOT, from which `STEP_ERROR` in `simcore/cost/assumptions.py` "
+        "is taken."
+    )

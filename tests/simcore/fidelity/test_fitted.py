@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from simcore.fidelity.case import Case, Outcome
+from simcore.fidelity.fitted import fitted_note, is_fitted, residual
+
+LABELS = {
+    "harness": "known",
+    "engine": "vllm-v1",
+    "model": "llama-3.1-70b",
+    "accelerator": "h200-sxm",
+    "concurrency": "4",
+    "lengths": "1024/1024",
+}
+
+
+def outcome(error, **labels):
+    figures = {"ttft_s.mean": 2.0, "tpot_s.mean": 2.0}
+    return Outcome(Case("one", LABELS | labels, {}, figures), dict.fromkeys(figures, 2.0 * (1 + error)), {})
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        {"harness": "unknown"},
+        {"engine": "sglang"},
+        {"model": "gpt-oss-120b"},
+        {"accelerator": "b200"},
+        {"concurrency": "8"},
+        {"lengths": "1024/8192"},
+    ],
+)
+def test_a_row_that_differs_in_anything_is_a_prediction(label):
+    assert is_fitted(outcome(0.1))
+    assert not is_fitted(outcome(0.1, **label))
+
+
+def test_the_residual_is_over_the_fitted_rows():
+    outcomes = [outcome(0.1), outcome(-0.1), outcome(5.0, concurrency="8")]
+    expected = np.sqrt((np.log(1.1) ** 2 + np.log(0.9) ** 2) / 2)
+    assert residual(outcomes, "tpot_s.mean") == pytest.approx(expected)
+    assert "On the 2 rows" in fitted_note(outcomes)
+    assert f"{expected:.3f} for TPOT" in fitted_note(outcomes)
+
+
+def test_without_fitted_rows_nothing_is_said():
+    assert residual([outcome(0.1, concurrency="8")], "tpot_s.mean") is None
+    assert fitted_note([outcome(0.1, concurrency="8")]) == ""
