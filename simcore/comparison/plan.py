@@ -23,6 +23,8 @@ from simcore.workload.sessions import FollowUps
 
 _LONGEST_NAME = 80
 """Characters of the name of a run's folder."""
+_MOST_SEEDS = 10_000
+"""Runs are planned, and their scenarios kept, before the first starts."""
 
 Document = dict[str, Any]
 
@@ -169,6 +171,8 @@ def _number_of_seeds(
     """How many seeds to run, and what to say about it."""
     if asked is not None and asked < 1:
         raise InputError("--seeds", asked, "a whole number of at least 1")
+    if asked is not None and asked > _MOST_SEEDS:
+        raise InputError("--seeds", asked, f"at most {_MOST_SEEDS}")
     if asked == 1:
         return 1, ()
     if any(_seed_matters(*pair, base_dir) for pair in zip(documents, simulations, strict=True)):

@@ -80,6 +80,7 @@ def test_the_baseline_is_the_first_or_the_one_named(document):
         ({"seed": [1, 2]}, {}, "--vary is 'seed', expected a key other than seed"),
         ({LIMIT: [8, {1, 2}]}, {}, "expected plain data, as a scenario file has it"),
         ({LIMIT: [8, 4]}, {"seeds": 0}, "--seeds is 0, expected a whole number of at least 1"),
+        ({LIMIT: [8, 4]}, {"seeds": 10**17}, "--seeds is 100000000000000000, expected at most 10000"),
         ({LIMIT: [8, 4]}, {"metrics": ["ttft_s.p98"]}, "--metrics is 'ttft_s.p98', .* Did you mean 'ttft_s.p9"),
         ({LIMIT: [8, "many"]}, {}, f"{LIMIT} is 'many', expected a whole number"),
         ({"scheduler.ordering.name": ["fcfs", "fcfz"]}, {}, "scheduler.ordering.name is 'fcfz', expected one of"),
