@@ -25,6 +25,10 @@ class Admission(ABC):
         """Take note that a request that was let in will never be complete: dropped, or given up by its client."""
 
 
+TOO_LARGE = "larger than the rate limit ever allows"
+"""The reason for which a limit turns away what no waiting would help."""
+
+
 def tokens_of(request: RequestView) -> int:
     """What a limit on tokens counts a request as: its prompt and the most that it may generate."""
     return request.prompt_tokens + request.max_output_tokens

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from policies.admission import Admission, tokens_of
+from policies.admission import TOO_LARGE, Admission, tokens_of
 from policies.bounds import SHORTEST_S, check_amounts
 from policies.views import RequestView, ServiceView
 
@@ -29,6 +29,8 @@ class LeakyBucket(Admission):
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether the bucket would overflow."""
+        if self._cost(request) > self.capacity:
+            return TOO_LARGE
         # Arrivals are rounded to the clock's nanosecond: what that alone makes too much is not too much.
         most = self.capacity + SHORTEST_S * self.rate_per_s
         overflows = self._level(request, now_s) + self._cost(request) > most

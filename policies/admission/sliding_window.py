@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-from policies.admission import Admission, tokens_of
+from policies.admission import TOO_LARGE, Admission, tokens_of
 from policies.bounds import SHORTEST_S, check_amounts, check_seconds
 from policies.views import RequestView, ServiceView
 
@@ -31,6 +31,8 @@ class SlidingWindow(Admission):
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether the window is full; what has left it is forgotten on the way."""
+        if self._cost(request) > self.limit:
+            return TOO_LARGE
         party = request.tenant if self.per_tenant else ""
         recent = self._accepted.setdefault(party, deque())
         # Times are whole nanoseconds of the clock, up to the rounding of their difference.

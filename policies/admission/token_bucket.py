@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from policies.admission import Admission, tokens_of
+from policies.admission import TOO_LARGE, Admission, tokens_of
 from policies.bounds import SHORTEST_S, check_amounts
 from policies.views import RequestView, ServiceView
 
@@ -29,6 +29,8 @@ class TokenBucket(Admission):
 
     def rejects(self, request: RequestView, service: ServiceView, now_s: float) -> str | None:
         """Whether the bucket holds too little."""
+        if self._cost(request) > self.burst:
+            return TOO_LARGE
         # Arrivals are rounded to the clock's nanosecond: what that alone makes short is not short.
         enough = self._level(request, now_s) + SHORTEST_S * self.rate_per_s >= self._cost(request)
         return None if enough else "over the rate limit"

@@ -87,6 +87,21 @@ def test_requests_at_exactly_the_rate_of_a_bucket_are_let_in(bucket, per_s):
     assert not all(let_in(faster, round(number * (1e9 / per_s - 10)) / 1e9) for number in range(1000))
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        TokenBucket(10.0, 100.0, unit="tokens"),
+        LeakyBucket(10.0, 100.0, unit="tokens"),
+        SlidingWindow(100.0, 10.0, unit="tokens"),
+    ],
+)
+def test_a_request_beyond_a_whole_limit_is_told_apart_from_one_that_comes_too_soon(policy):
+    half = Sent(prompt_tokens=40, max_output_tokens=20)
+    assert policy.rejects(Sent(), Service(), 0.0) == "larger than the rate limit ever allows"
+    assert let_in(policy, 0.0, half)
+    assert policy.rejects(half, Service(), 0.0) == "over the rate limit"
+
+
 def test_a_sliding_window_ends_at_its_very_nanosecond():
     policy = SlidingWindow(limit=1, window_s=0.1)
     assert all(let_in(policy, number / 10) for number in range(1000))
