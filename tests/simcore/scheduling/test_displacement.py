@@ -36,7 +36,7 @@ def test_followed_keys_choose_the_same_victims(name, policy, tmp_path_factory):
         followed.append(asked.call_count)
 
     agree()
-    assert sum(followed) > 100
+    assert sum(followed) > 30, "the scenarios that were drawn must displace requests"
 
 
 def test_a_starving_request_is_promoted_and_displaces_another(tmp_path):
