@@ -28,8 +28,9 @@ class Accelerator:
     multiprocessors share. ``interconnect_bytes_per_s`` is the bandwidth of the
     scale-up links (NVLink, Infinity Fabric) per device and direction, None without them;
     ``interconnect_domain`` is how many devices those links join (1 without them). ``pcie_bytes_per_s`` is the raw rate
-    of the link to the host per direction (NVLink-C2C where that takes the place of PCIe). ``idle_w`` is drawn with no
-    process on the device. ``sources`` maps the name of each of these fields to where its figure comes from.
+    of the link to the host per direction (NVLink-C2C where that takes the place of PCIe), and ``pcie_peer_to_peer``
+    tells whether devices reach each other's memory over it. ``idle_w`` is drawn with no process on the device.
+    ``sources`` maps the name of each of these fields to where its figure comes from.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Accelerator:
     interconnect_bytes_per_s: float | None
     interconnect_domain: int
     pcie_bytes_per_s: float
+    pcie_peer_to_peer: bool
     tdp_w: float
     idle_w: float
     price_usd_per_h: float
@@ -160,6 +162,7 @@ class _Interconnect(_Sourced):
 
 class _HostLink(_Sourced):
     gb_per_s_per_direction: Positive
+    peer_to_peer: bool = True
 
 
 class _PowerLimit(_Sourced):
@@ -220,6 +223,7 @@ class _Datasheet(_Strict):
             interconnect_bytes_per_s=None if link is None else link * 1e9,
             interconnect_domain=self.interconnect.domain_devices,
             pcie_bytes_per_s=self.host_link.gb_per_s_per_direction * 1e9,
+            pcie_peer_to_peer=self.host_link.peer_to_peer,
             tdp_w=self.power_limit.tdp_w,
             idle_w=self.idle_power.idle_w,
             price_usd_per_h=self.price.usd_per_h,
@@ -237,6 +241,7 @@ class _Datasheet(_Strict):
                 "interconnect_bytes_per_s": self.interconnect.source,
                 "interconnect_domain": self.interconnect.source,
                 "pcie_bytes_per_s": self.host_link.source,
+                "pcie_peer_to_peer": self.host_link.source,
                 "tdp_w": self.power_limit.source,
                 "idle_w": self.idle_power.source,
                 "price_usd_per_h": self.price.source,

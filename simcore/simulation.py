@@ -10,8 +10,9 @@ from typing import Any
 from simcore.api_server import ApiServer
 from simcore.clock import Clock, to_ns, to_s
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.profile_choice import chosen_profile, needed_kinds
+from simcore.cost.profile_choice import ROOFLINE, chosen_profile, lent_collectives, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
@@ -220,19 +221,16 @@ def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
 
 def _step_cost(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> StepCost:
     dtype = weight_dtype(scenario, spec)
-    ranks = scenario.cluster.tensor_parallel
-    named = len(Path(scenario.cluster.accelerator).parts) == 1
+    cluster, choice = scenario.cluster, scenario.pricing.profile
+    ranks = cluster.tensor_parallel
+    named = len(Path(cluster.accelerator).parts) == 1
     efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
-    return StepCost(
-        spec,
-        KernelPrices(
-            Roofline.of(accelerator, efficiency, dtype),
-            chosen_profile(
-                scenario.pricing.profile, accelerator.name, needed_kinds(spec, ranks), named, scenario.engine
-            ),
-        ),
-        HostOverhead(**scenario.host.model_dump()),
-        dtype,
-        kv_format(scenario),
-        ranks,
+    profile = chosen_profile(choice, accelerator.name, needed_kinds(spec, ranks), named, scenario.engine)
+    prices = KernelPrices(
+        Roofline.of(accelerator, efficiency, dtype),
+        profile,
+        lent_collectives(profile, accelerator.name, named),
+        Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
+        fitted_collectives=choice != ROOFLINE,
     )
+    return StepCost(spec, prices, HostOverhead(**scenario.host.model_dump()), dtype, kv_format(scenario), ranks)

@@ -7,6 +7,8 @@ from simcore.cost.assumptions import ROUTING
 from simcore.cost.calibrated import ContextPrice, CurvePrice, GenerationPrice, KernelProfile, Source
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
+from simcore.cost.collectives import AlphaBetaPrice, alpha_beta_constants, link_share
+from simcore.cost.fabric import Fabric, measured_topology
 from simcore.cost.operators import AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
 from simcore.cost.roofline import Roofline
 from simcore.models.weight_formats import weight_format
@@ -66,16 +68,17 @@ class RooflinePrice:
 
 
 @dataclass(frozen=True, slots=True)
-class RooflineAllReduce:
-    """An all-reduce by roofline."""
+class RooflineCollective:
+    """A collective by roofline: ``share`` of its buffer crosses links of that rate."""
 
     roofline: Roofline
-    ranks: int
+    share: float
+    link_bytes_per_s: float
     source: Source = Source.ROOFLINE
 
     def seconds(self, x: int) -> float:
-        """One all-reduce of ``x`` bytes."""
-        return self.roofline.all_reduce_s(x, self.ranks)
+        """One collective of ``x`` bytes."""
+        return self.roofline.crossing_s(self.share * x, self.link_bytes_per_s)
 
     def inside(self, x: int) -> bool:
         """Nothing is calibrated."""
@@ -148,10 +151,18 @@ class AttentionPrices:
 
 @dataclass(frozen=True, slots=True)
 class KernelPrices:
-    """Prices of the kernels of one accelerator: by ``profile`` as far as it goes, by ``roofline`` beyond."""
+    """Prices of the kernels of one accelerator: by ``profile`` as far as it goes, by ``roofline`` beyond.
+
+    ``borrowed`` is another profile of the accelerator, for collectives that ``profile`` lacks; beyond both they are
+    priced by constants of their kind of link if ``fitted_collectives``. ``fabric`` is that of the accelerator unless
+    given.
+    """
 
     roofline: Roofline
     profile: KernelProfile | None = None
+    borrowed: KernelProfile | None = None
+    fabric: Fabric | None = None
+    fitted_collectives: bool = False
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
@@ -168,15 +179,23 @@ class KernelPrices:
         rates = self.roofline.accelerator.sustained_flops_per_s
         return rates.get(weight_format(operator.shape.weights).compute_dtype, rates.get("bf16"))
 
-    def all_reduce(self, ranks: int) -> Price:
-        """The price of an all-reduce over bytes; across nodes by roofline, since all was measured within one."""
-        accelerator = self.roofline.accelerator
-        within = accelerator.interconnect_bytes_per_s is None or ranks <= accelerator.interconnect_domain
-        if self.profile is not None and within:
-            prices = self.profile.all_reduces(ranks)
-            if prices:
-                return Fastest(prices)
-        return RooflineAllReduce(self.roofline, ranks)
+    def collective(self, operation: str, ranks: int, span: int = 0) -> Price:
+        """The price of a collective of ``ranks`` over bytes; ``span`` neighbouring accelerators hold them, or ranks.
+
+        Tables were measured within one node; what they lack takes the constants of its kind of link, unless the
+        scenario asks for the roofline.
+        """
+        fabric = self.fabric or Fabric.of(self.roofline.accelerator)
+        topology = fabric.topology(max(span, ranks))
+        measured = self.profile if self.profile is not None and self.profile.collectives is not None else self.borrowed
+        if measured is not None and topology == measured_topology(self.roofline.accelerator):
+            found = measured.collectives_of(operation, ranks)
+            if found:
+                return Fastest(found)
+        link_bytes_per_s = fabric.bytes_per_s(topology)
+        if self.fitted_collectives:
+            return AlphaBetaPrice(alpha_beta_constants()[topology, operation], ranks, link_bytes_per_s)
+        return RooflineCollective(self.roofline, link_share(operation, ranks), link_bytes_per_s)
 
     def attention(self, work: AttentionWork) -> AttentionPrices:
         """Calibrated prices of attention, None each where the roofline must do."""

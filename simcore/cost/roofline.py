@@ -52,18 +52,11 @@ class Roofline:
         """Time that an attention kernel's memory traffic takes."""
         return moved_bytes / (self.accelerator.memory_bandwidth_bytes_per_s * self.efficiency.attention_memory)
 
-    def all_reduce_s(self, payload_bytes: float, ranks: int) -> float:
-        """Sum ``payload_bytes`` over the ranks: 2 (n - 1) / n of them cross each link (ring all-reduce).
-
-        Ranks beyond those that the accelerator's own links join talk over PCIe.
-        """
-        if ranks == 1 or payload_bytes == 0:
+    def crossing_s(self, crossing_bytes: float, link_bytes_per_s: float) -> float:
+        """Time of a collective of which so many bytes cross each link, per direction."""
+        if crossing_bytes == 0:
             return 0.0
-        link = self.accelerator.interconnect_bytes_per_s
-        if link is None or ranks > self.accelerator.interconnect_domain:
-            link = self.accelerator.pcie_bytes_per_s
-        moved = 2 * (ranks - 1) / ranks * payload_bytes
-        return max(moved / (link * self.efficiency.interconnect), self.efficiency.collective_floor_s)
+        return max(crossing_bytes / (link_bytes_per_s * self.efficiency.interconnect), self.efficiency.collective_floor_s)
 
 
 def attended_pairs(computed_tokens: int, tokens: int, window_tokens: int | None) -> int:

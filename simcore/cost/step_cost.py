@@ -107,7 +107,7 @@ class StepCost:
         self.attention = attention_work(spec, kv_format, ranks)
         self.layer_prices = tuple(prices.operator(operator) for operator in self.layers)
         self.head_prices = tuple(prices.operator(operator) for operator in self.head)
-        self.all_reduce_price = prices.all_reduce(ranks)
+        self.all_reduce_price = prices.collective("all_reduce", ranks)
         self.all_reduces = 2 * spec.layers if ranks > 1 else 0
         self.hidden_bytes = spec.hidden_size * int(ACTIVATION_BYTES)
         windows = sorted({work.window_tokens for work in self.attention if work.window_tokens is not None})

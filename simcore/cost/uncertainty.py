@@ -142,16 +142,18 @@ class DrawnPrices(KernelPrices):
     def of(cls, prices: KernelPrices, draw: Draw) -> "DrawnPrices":
         """A draw of those prices."""
         efficiency = drawn_efficiency(prices.roofline.efficiency, draw)
-        return cls(replace(prices.roofline, efficiency=efficiency), prices.profile, draw)
+        roofline = replace(prices.roofline, efficiency=efficiency)
+        return cls(roofline, prices.profile, prices.borrowed, prices.fabric, prices.fitted_collectives, draw)
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
         kind = "gemm" if operator.shape is None or isinstance(operator.shape, Matrix) else "experts"
         return DrawnPrice(KernelPrices.operator(self, operator), self.draw[kind], step_factor(self.draw))
 
-    def all_reduce(self, ranks: int) -> Price:
-        """The price of an all-reduce over bytes."""
-        return DrawnPrice(KernelPrices.all_reduce(self, ranks), self.draw["all_reduce"], step_factor(self.draw))
+    def collective(self, operation: str, ranks: int, span: int = 0) -> Price:
+        """The price of a collective over bytes."""
+        price = KernelPrices.collective(self, operation, ranks, span)
+        return DrawnPrice(price, self.draw["all_reduce"], step_factor(self.draw))
 
     def attention(self, work: AttentionWork) -> AttentionPrices:
         """Calibrated prices of attention."""

@@ -46,12 +46,17 @@ class _Section(BaseModel):
 class Cluster(_Section):
     """The machines: ``replicas`` model instances, each over ``tensor_parallel`` accelerators.
 
+    Accelerators without links of their own talk over PCIe: to each other's memory (``peer``), or through that of the
+    host. ``network_gb_per_s`` is the rate between nodes for each accelerator, per direction.
+
     ``price_usd_per_h`` is per accelerator and overrides the one of its profile.
     """
 
     accelerator: Text
     replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
     tensor_parallel: Count = 1
+    pcie: Literal["auto", "peer", "host"] = "auto"
+    network_gb_per_s: Annotated[float, Field(gt=0, le=1e6)] = 50.0
     routing: Policy = {"name": "round-robin"}
     price_usd_per_h: Price | None = None
 

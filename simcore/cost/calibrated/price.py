@@ -14,6 +14,8 @@ class Source(StrEnum):
     """A fit over a grid of measured shapes."""
     IMPORTED = "imported"
     """Measurements of this very shape, without a grid around it."""
+    ALPHA_BETA = "alpha-beta"
+    """A collective by constants that were fitted on other accelerators with the same kind of links."""
     ROOFLINE = "roofline"
     """No measurement; no price of this package, whose callers fall back to it."""
 

@@ -158,17 +158,17 @@ class KernelProfile:
         """A collective over bytes: see ``CollectiveTable.price``."""
         return None if self.collectives is None else self.collectives.price(operation, implementation, ranks, nodes)
 
-    def all_reduces(self, ranks: int) -> tuple[CurvePrice, ...]:
-        """An all-reduce within a node by each implementation that was measured, but for those launched one by one."""
+    def collectives_of(self, operation: str, ranks: int) -> tuple[CurvePrice, ...]:
+        """An operation within a node by each implementation that was measured, but for those launched one by one."""
         if self.collectives is None:
             return ()
         names = [
             name
-            for operation, name, nodes in self.collectives.implementations
-            if operation == "all_reduce" and nodes == 1 and not name.endswith("eager")
+            for found, name, nodes in self.collectives.implementations
+            if found == operation and nodes == 1 and not name.endswith("eager")
         ]
-        found = [self.collectives.price("all_reduce", name, ranks) for name in names]
-        return tuple(price for price in found if price is not None)
+        prices = [self.collectives.price(operation, name, ranks) for name in names]
+        return tuple(price for price in prices if price is not None)
 
 
 def available_profiles(accelerator: str) -> tuple[str, ...]:

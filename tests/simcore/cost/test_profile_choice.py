@@ -1,7 +1,7 @@
 import pytest
 
 from simcore.cost.calibrated import load_profile
-from simcore.cost.profile_choice import chosen_profile, needed_kinds
+from simcore.cost.profile_choice import chosen_profile, lent_collectives, needed_kinds
 from simcore.errors import FileError, UnknownNameError
 from simcore.models import load_model
 
@@ -19,7 +19,7 @@ def test_what_a_model_needs():
         ("h200-sxm", 1, "h200-sxm/vllm-0.24.0"),
         ("rtx-pro-6000-blackwell", 1, "rtx-pro-6000-blackwell/vllm-0.24.0"),
         ("rtx-4090", 1, "rtx-4090/vllm-0.19.0"),
-        ("rtx-4090", 2, None),  # whose profile has no collectives
+        ("rtx-4090", 2, "rtx-4090/vllm-0.19.0"),  # which has no collectives, like any other of the accelerator
         ("a10g", 1, None),
     ],
 )
@@ -56,3 +56,14 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
     without_latent = chosen_profile("auto", "l40s", latent, engine="sglang")
     assert without_latent is not None
     assert without_latent.name == "l40s/vllm-0.24.0"
+
+
+def test_collectives_are_lent_to_a_profile_without():
+    own = load_profile("rtx-pro-6000-blackwell", "vllm-0.19.0")
+    assert own.collectives is None
+    lent = lent_collectives(own, "rtx-pro-6000-blackwell")
+    assert lent is not None
+    assert lent.name == "rtx-pro-6000-blackwell/vllm-0.24.0"
+    assert lent_collectives(lent, "rtx-pro-6000-blackwell") is None
+    assert lent_collectives(None, "rtx-pro-6000-blackwell") is None
+    assert lent_collectives(load_profile("rtx-4090", "vllm-0.19.0"), "rtx-4090") is None

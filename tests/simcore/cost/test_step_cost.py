@@ -148,20 +148,9 @@ def test_a_long_prefill_of_llama_is_bound_by_arithmetic():
     assert prefill_ns(cost, tokens) / 1e9 > linear_s + attention_s
 
 
-def test_all_reduce():
-    roofline = Roofline.of(load_accelerator("h100-sxm"), RooflineEfficiency(), "bf16")
-    assert roofline.all_reduce_s(1e6, 1) == 0
-    assert roofline.all_reduce_s(0, 8) == 0
-    assert roofline.all_reduce_s(128, 8) == 4.6e-6
-    assert roofline.all_reduce_s(1e9, 8) == pytest.approx(2 * 7 / 8 * 1e9 / (450e9 * 0.5))
-    assert roofline.all_reduce_s(1e9, 2) < roofline.all_reduce_s(1e9, 4) < roofline.all_reduce_s(1e9, 8)
-    pcie = Roofline.of(load_accelerator("rtx-4090"), RooflineEfficiency(), "bf16")
-    assert pcie.all_reduce_s(1e9, 2) == pytest.approx(1e9 / (32e9 * 0.5), rel=0.02)
-
-
 def test_two_ranks_pay_two_all_reduces_a_layer():
     one, two = cost_of("llama-3.1-70b"), cost_of("llama-3.1-70b", ranks=2)
-    reductions_s = 2 * 80 * two.prices.roofline.all_reduce_s(4096 * 8192 * 2, 2)
+    reductions_s = 2 * 80 * two.all_reduce_price.seconds(4096 * 8192 * 2)
     assert two.linear_ns(4096) / 1e9 == pytest.approx(one.linear_ns(4096) / 2e9 + reductions_s, rel=0.01)
 
 

@@ -96,7 +96,7 @@ def test_calibrated_kernels_are_scaled_as_a_whole(simulation, level, tokens, com
     plain = cost_of(simulation, prices)
     # The roofline stays, so that what is compared is calibrated kernels alone.
     drawn = cost_of(
-        simulation, DrawnPrices(prices.roofline, prices.profile, dict.fromkeys(KINDS, level) | {"step": 0.5})
+        simulation, DrawnPrices(prices.roofline, prices.profile, draw=dict.fromkeys(KINDS, level) | {"step": 0.5})
     )
     for known, ours in zip(plain.layer_prices, drawn.layer_prices, strict=True):
         errors = known.errors_at(tokens)
