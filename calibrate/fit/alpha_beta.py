@@ -59,7 +59,7 @@ def fit_constants(samples: CollectiveSamples) -> FittedConstants:
     Where only one number of ranks was measured, or a single step is taken whatever the ranks, launch and step cannot
     be told apart, and the step is counted into the launch.
     """
-    steps, at_full_rate_s = _terms(samples)
+    steps, _ = _terms(samples)
     apart = len(np.unique(steps)) > 1
 
     def constants(logs: NDArray[np.float64]) -> FittedConstants:

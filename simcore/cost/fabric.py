@@ -9,7 +9,7 @@ from simcore.hardware import Accelerator
 DEVICES_PER_NODE = 8
 """Accelerators of one host, over PCIe where they have no links of their own."""
 NETWORK_BYTES_PER_S = 50e9
-"""Per accelerator and direction: an adapter of 400 Gbit/s for each, as in a DGX H100 (its datasheet, 2022; recalled)."""
+"""Per accelerator and direction: one adapter of 400 Gbit/s each, as in a DGX H100 (its datasheet, 2022; recalled)."""
 PcieAccess = Literal["auto", "peer", "host"]
 
 

@@ -56,7 +56,8 @@ class Roofline:
         """Time of a collective of which so many bytes cross each link, per direction."""
         if crossing_bytes == 0:
             return 0.0
-        return max(crossing_bytes / (link_bytes_per_s * self.efficiency.interconnect), self.efficiency.collective_floor_s)
+        efficiency = self.efficiency
+        return max(crossing_bytes / (link_bytes_per_s * efficiency.interconnect), efficiency.collective_floor_s)
 
 
 def attended_pairs(computed_tokens: int, tokens: int, window_tokens: int | None) -> int:

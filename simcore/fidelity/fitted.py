@@ -13,7 +13,9 @@ FITTED = (
     "rows). Kernels are priced by measurements of kernels, all else is assumed; no constant has seen another row. "
     "Choices of structure are not blind: that tokens are routed with a mild skew, how many kernels an operator "
     "launches, that steps without a graph are bound by launches, and that products are held to the rate of a loaded"
-    " device were settled while looking at the errors of all rows of a known harness."
+    " device were settled while looking at the errors of all rows of a known harness. So was, on the run of two RTX "
+    "PRO 6000, that accelerators joined by PCIe alone reach each other through the host where a run's configuration "
+    "describes a link of that rate; what such a transfer takes is fitted to collectives of other GPUs."
 )
 """Which constants were fitted on which rows of the files compared with here."""
 

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from simcore.bands.run import run_with_bands
 from simcore.errors import ServetwinError
 from simcore.fidelity.case import Refusal
-from simcore.fidelity.execution import BEST_PRICES
 from simcore.fidelity.figures import bands
 from simcore.fidelity.known_names import known_names
 from simcore.fidelity.load_regimes import REGIMES, regimes_of
+from simcore.fidelity.machine import kernels_of, pcie_access
 from simcore.fidelity.request_runs import REQUESTS, RequestRun
+from simcore.hardware import load_accelerator
+from simcore.models import load_model
 from simcore.result import Columns, Result
 from simcore.simulation import Simulation
 
@@ -82,7 +84,7 @@ def replay(run: RequestRun, replays: int = 0, jobs: int | None = None) -> Replay
     if isinstance(document, str):
         return Refusal(name, _labels(run), document)
     try:
-        result = run_with_bands(Simulation.prepare({"pricing": BEST_PRICES} | document, Path()), replays, jobs=jobs)
+        result = run_with_bands(Simulation.prepare(document, Path()), replays, jobs=jobs)
     except ServetwinError as error:
         return Refusal(name, _labels(run), str(error))
     if not (result.requests["state"] == "finished").all():
@@ -121,13 +123,16 @@ def _document(run: RequestRun) -> dict[str, Any] | str:
         "max_batched_tokens": arguments.max_num_batched_tokens,
         "max_running_requests": arguments.max_num_seqs,
     }
+    accelerator, model = names.accelerators[run.hardware], names.models[meta.model]
     document: dict[str, Any] = {
-        "model": names.models[meta.model],
+        "model": model,
         "engine": "vllm-v1",
         "cluster": {
-            "accelerator": names.accelerators[run.hardware],
+            "accelerator": accelerator,
             "tensor_parallel": arguments.tensor_parallel_size,
+            "pcie": pcie_access(load_accelerator(accelerator), run.link_bytes_per_s),
         },
+        "pricing": {"profile": kernels_of(accelerator, "vllm", meta.vllm_version, load_model(model))},
         "precision": {"weights": _DTYPES[arguments.dtype], "kv_cache": _KV_DTYPES[arguments.kv_cache_dtype]},
         "scheduler": {"batching": {name: limit for name, limit in limits.items() if limit is not None}},
         "memory": {

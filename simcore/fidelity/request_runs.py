@@ -74,6 +74,7 @@ class _Node(_Part):
 
 
 class _Config(_Part):
+    link_bw: Annotated[float, Field(gt=0)] | None = None
     nodes: Annotated[list[_Node], Field(min_length=1)]
 
 
@@ -102,7 +103,8 @@ class RequestRun:
     """One run. Requests are in order of arrival; times are seconds since the first of them arrived.
 
     Arrivals are by one clock and all else by another; the two are set against each other so that the request queued
-    soonest after its arrival was queued at once. Every latency counts from the arrival.
+    soonest after its arrival was queued at once. Every latency counts from the arrival. ``link_bytes_per_s`` is the
+    rate of the links between accelerators, as the run's configuration describes it.
     """
 
     folder: Path
@@ -115,6 +117,7 @@ class RequestRun:
     first_token_s: Float64Array
     last_token_s: Float64Array
     series: MeasuredSeries
+    link_bytes_per_s: float | None = None
 
     @property
     def ttft_s(self) -> Float64Array:
@@ -142,7 +145,8 @@ class RequestRun:
 def read_request_run(folder: Path) -> RequestRun:
     """The run in a folder; raises ``FileError`` or ``InputError``, naming file and line, for what cannot be read."""
     meta = _read_json(folder / META, Meta)
-    hardware = {instance.hardware for node in _read_json(folder / CONFIG, _Config).nodes for instance in node.instances}
+    config = _read_json(folder / CONFIG, _Config)
+    hardware = {instance.hardware for node in config.nodes for instance in node.instances}
     if len(hardware) > 1:
         raise FileError(folder / CONFIG, f"names {' and '.join(sorted(hardware))}, expected one kind of hardware")
     lines = _read_requests(folder / REQUESTS)
@@ -166,6 +170,7 @@ def read_request_run(folder: Path) -> RequestRun:
         clock["first_token_ts"],
         clock["last_token_ts"],
         _read_series(folder / SERIES, started_s),
+        None if config.link_bw is None else config.link_bw * 1e9,
     )
 
 
