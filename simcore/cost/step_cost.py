@@ -67,11 +67,16 @@ class CompiledAttention:
 
     def decodes_ns(self, decoding: int, context: int, beside_chunks: bool) -> float:
         """``decoding`` requests that read ``context`` tokens together, new ones included."""
-        price = self.decode_price(beside_chunks)
-        if price is not None:
-            return price.over_total_context(decoding).curve.scaled(self.scale).at(context)
+        curve = self.decode_curve(decoding, beside_chunks)
+        if curve is not None:
+            return curve.at(context)
         memory, compute, floor, per_query = self.prices
         return max(context * memory + decoding * per_query, context * compute, floor)
+
+    def decode_curve(self, decoding: int, beside_chunks: bool) -> Curve | None:
+        """Attention of so many requests over their context in total; None where the roofline must do."""
+        price = self.decode_price(beside_chunks)
+        return None if price is None else price.over_total_context(decoding).curve.scaled(self.scale)
 
     def decode_price(self, beside_chunks: bool) -> GenerationPrice | None:
         """The calibrated price of decodes, alone or beside chunks; None where the roofline must do."""
@@ -82,6 +87,17 @@ class CompiledAttention:
 _Term = tuple[int, int, float, float, float, float, Curve | None]
 """Context tokens held and by how many a step adds to them; time to read and to compute one; the floor; and the time
 to read that the requests add, whatever their context. With a curve over context, that alone is the price."""
+
+
+@dataclass(frozen=True, slots=True)
+class _DecodeCurves:
+    """Attention of so many requests that decode over their context in total, in nanoseconds, by kind of layers.
+
+    None where the roofline must do; ``only`` is the one curve of a model whose layers all read the whole context.
+    """
+
+    by_kind: tuple[Curve | None, ...]
+    only: Curve | None
 
 
 class StepCost:
@@ -114,16 +130,14 @@ class StepCost:
         self.window_tokens: tuple[int, ...] = tuple(windows)
         """The sliding windows whose context a decode pool must keep."""
         self.compiled_attention = tuple(self._compile(work) for work in self.attention)
-        self._mixed = any(attention.calibrated.mixed for attention in self.compiled_attention)
         self._linear_ns: dict[int, float] = {}
         self._head_ns: dict[int, float] = {}
-        self._host_ns: dict[tuple[int, int, int], float] = {}
+        self._base_ns: dict[tuple[int, int, int], float] = {}
         launches = sum(operator.count * operator.launches for operator in self.layers) + self.all_reduces
         launches += sum(work.count * work.launches for work in self.attention)
         self._eager_ns = launches * host.launch_s * NS_PER_S
-        self._decode_base_ns: dict[int, float] = {}
-        self._decode_curves: dict[int, list[Curve | None]] = {}
-        self._mixed_curves: dict[int, list[Curve | None]] = {}
+        self._alone: dict[int, _DecodeCurves] = {}
+        self._beside: dict[int, _DecodeCurves] = {}
         self._steps = np.arange(1, 4097, dtype=np.float64)
 
     @property
@@ -156,14 +170,10 @@ class StepCost:
 
         Kernels but for attention hide the launches of an eager step; a step of one token per request is decodes alone.
         """
-        shape = tokens, rows, requests
-        price = self._host_ns.get(shape)
-        if price is None:
-            host = self._host
-            price = (host.step_s + host.per_request_s * requests) * NS_PER_S
-            if tokens > host.graph_tokens or not (host.mixed_graphs or tokens == requests):
-                price += max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
-            self._host_ns[shape] = price
+        host = self._host
+        price = (host.step_s + host.per_request_s * requests) * NS_PER_S
+        if tokens > host.graph_tokens or not (host.mixed_graphs or tokens == requests):
+            price += max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
         return price
 
     def decode_steps_ns(self, pool: DecodePool, steps: int, within_ns: int = FOREVER) -> StepDurations:
@@ -172,57 +182,54 @@ class StepCost:
         There are ``steps`` of them, or as many as it takes for one to end at or after ``within_ns``, if that is fewer.
         Every member decodes in each of them, and nothing else runs. No step may lie beyond a window crossing.
         """
-        size = pool.size
-        base = self._decode_base_ns.get(size)
-        if base is None:
-            base = self._decode_base_ns[size] = self._without_attention_ns(size, size, size)
-        terms = self._decode_terms(pool, size)
-        first = self._decode_list_ns(terms, 1, base)[0]
+        size, context = pool.size, pool.context_tokens
+        base = self._without_attention_ns(size, size, size)
+        curves = self._alone.get(size) or self._curves(self._alone, size)
+        curve = curves.only
+        if curve is None:
+            terms = self._decode_terms(pool, size, curves)
+            first = self._decode_list_ns(terms, 1, base)[0]
+        else:
+            first = round(curve.at(context + size) + base)
         steps = min(steps, within_ns // first + 1)  # no later step is shorter than the first
         if steps == 1:
             return [first]
-        if steps > (_SCALAR_STEPS if len(terms) > 1 or terms[0][-1] is None else _WALKED * _SCALAR_STEPS):
-            array = self._decode_array_ns(terms, steps, base)
+        if steps > (_SCALAR_STEPS if curve is None else _WALKED * _SCALAR_STEPS):
+            array = self._decode_array_ns(self._decode_terms(pool, size, curves), steps, base)
             return array if within_ns == FOREVER else array[: array.cumsum().searchsorted(within_ns) + 1]
-        durations = self._decode_list_ns(terms, steps, base)
+        if curve is None:
+            durations = self._decode_list_ns(terms, steps, base)
+        else:
+            durations = [round(price + base) for price in curve.along_steps(context, size, steps)]
         excess = sum(durations) - within_ns
         while excess >= durations[-1]:
             excess -= durations.pop()
         return durations
 
-    def _decode_terms(self, pool: DecodePool, decoding: int) -> list[_Term]:
+    def _curves(self, cache: dict[int, _DecodeCurves], decoding: int) -> _DecodeCurves:
+        beside_chunks = cache is self._beside
+        by_kind = tuple(kind.decode_curve(decoding, beside_chunks) for kind in self.compiled_attention)
+        only = by_kind[0] if len(by_kind) == 1 and not self.window_tokens else None
+        curves = cache[decoding] = _DecodeCurves(by_kind, only)
+        return curves
+
+    def _decode_terms(self, pool: DecodePool, decoding: int, curves: _DecodeCurves) -> list[_Term]:
         """The attention of a step in which ``decoding`` members of the pool decode."""
-        size = pool.size
         terms = []
-        curves = self._decode_curves.get(decoding)
-        if curves is None:
-            generations = [attention.calibrated.generation for attention in self.compiled_attention]
-            curves = self._decode_curves[decoding] = self._curves(generations, decoding)
-        for attention, curve in zip(self.compiled_attention, curves, strict=True):
+        for attention, curve in zip(self.compiled_attention, curves.by_kind, strict=True):
             memory, compute, floor, per_query = attention.prices
             if attention.window is None:
-                start, growth = pool.context_tokens, size
+                start, growth = pool.context_tokens, pool.size
             else:
                 window = pool.windows[attention.window]
                 start, growth = window.tokens, window.growing
             terms.append((start, growth, memory, compute, floor, decoding * per_query, curve))
         return terms
 
-    def _curves(self, generations: list[GenerationPrice | None], decoding: int) -> list[Curve | None]:
-        """For each kind of layers, attention over the context of ``decoding`` requests in total, in nanoseconds."""
-        return [
-            None if price is None else price.over_total_context(decoding).curve.scaled(attention.scale)
-            for attention, price in zip(self.compiled_attention, generations, strict=True)
-        ]
-
     def _decode_list_ns(self, terms: list[_Term], steps: int, base: float) -> list[int]:
         if len(terms) == 1:
             start, growth, memory, compute, floor, queries, curve = terms[0]
-            if curve is not None:
-                if steps == 1:
-                    return [round(curve.at(start + growth) + base)]
-                return [round(price + base) for price in curve.along_steps(start, growth, steps)]
-            if compute <= memory and (start + growth) * memory + queries >= floor:
+            if curve is None and compute <= memory and (start + growth) * memory + queries >= floor:
                 return [round((start + growth * step) * memory + queries + base) for step in range(1, steps + 1)]
         durations = []
         for step in range(1, steps + 1):
@@ -272,34 +279,32 @@ class StepCost:
         return round(self._without_attention_ns(tokens, sampled_rows, requests) + attention_ns)
 
     def _without_attention_ns(self, tokens: int, rows: int, requests: int) -> float:
-        return self.linear_ns(tokens) + self.head_ns(rows) + self.host_ns(tokens, rows, requests)
+        shape = tokens, rows, requests
+        price = self._base_ns.get(shape)
+        if price is None:
+            price = self.linear_ns(tokens) + self.head_ns(rows) + self.host_ns(*shape)
+            self._base_ns[shape] = price
+        return price
 
     def _decode_attention_ns(self, plan: BatchPlan, pool: DecodePool) -> float:
         """Attention of the next decode step of all members that are not stalled."""
+        cache = self._beside if plan.chunks else self._alone
+        curves = cache.get(plan.decoding) or self._curves(cache, plan.decoding)
+        if curves.only is not None and not plan.stalled:
+            return curves.only.at(pool.context_tokens + pool.size)
         total = 0.0
-        stalled = [pool.context_of(request.origin) for request in plan.stalled] if plan.stalled else ()
-        mixed_curves = self._mixed_curves_of(plan.decoding) if self._mixed and plan.chunks else ()
-        for place, term in enumerate(self._decode_terms(pool, plan.decoding)):
-            attention = self.compiled_attention[place]
+        stalled = [pool.context_of(request.origin) for request in plan.stalled]
+        terms = self._decode_terms(pool, plan.decoding, curves)
+        for attention, term in zip(self.compiled_attention, terms, strict=True):
             start, growth, memory, compute, floor, queries, curve = term
             context = start + growth
             for tokens in stalled:
                 context -= attended_tokens(tokens, attention.work.window_tokens)
-            if mixed_curves:
-                curve = mixed_curves[place] or curve
             if curve is None:
                 total += max(context * memory + queries, context * compute, floor)
             else:
                 total += curve.at(context)
         return total
-
-    def _mixed_curves_of(self, decoding: int) -> list[Curve | None]:
-        """The same beside a chunk, None where only decodes alone were measured."""
-        curves = self._mixed_curves.get(decoding)
-        if curves is None:
-            mixed = [attention.calibrated.mixed for attention in self.compiled_attention]
-            curves = self._mixed_curves[decoding] = self._curves(mixed, decoding)
-        return curves
 
     def _compile(self, work: AttentionWork) -> "CompiledAttention":
         roofline = self.prices.roofline
