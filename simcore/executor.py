@@ -1,5 +1,6 @@
 """The simulated executor: it alone knows how long each output will be."""
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from simcore.request import Request
@@ -43,10 +44,12 @@ class SimulatedExecutor:
                 return last_step - pool.steps
             heappop(finishes)
 
-    def finished(self, pool: DecodePool) -> list[Request]:
+    def finished(self, pool: DecodePool) -> Sequence[Request]:
         """Take out the members whose last token the step just run has sampled, in order of their admission."""
-        done = []
         finishes = self._finishes
+        if not finishes or finishes[0][0] > pool.steps:
+            return ()
+        done = []
         while finishes and finishes[0][0] <= pool.steps:
             _, admission, origin, request = heappop(finishes)
             if request.pool is pool and (request.admission, request.origin) == (admission, origin):

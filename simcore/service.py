@@ -10,7 +10,7 @@ from policies.admission import Admission
 from policies.horizon import FOREVER
 from policies.routing import Routing
 from simcore.api_server import ApiServer
-from simcore.clock import Clock, to_s
+from simcore.clock import ARRIVAL, Alarm, Clock, to_s
 from simcore.content import Content
 from simcore.metrics.recorder import Recorder
 from simcore.patience import Patience
@@ -138,9 +138,9 @@ def open_loop(
     number = 0
     for batch in workload.batches():
         for arrival_ns, sent in zip(batch.arrival_ns.tolist(), as_sent(batch), strict=True):
-            passes_ns = api.passes_ns(arrival_ns, sent[0])
-            if passes_ns > clock.now_ns:
-                yield clock.timeout(passes_ns - clock.now_ns)
+            delay_ns = api.passes_ns(arrival_ns, sent[0]) - clock.now_ns
+            if delay_ns > 0:
+                yield Alarm(clock, delay_ns, ARRIVAL)
             router.receive(arriving(number, arrival_ns, sent), sent[1])
             number += 1
             if progress is not None and number % _PROGRESS_EVERY == 0:

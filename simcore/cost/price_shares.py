@@ -29,10 +29,12 @@ class RangeCounter:
     Whole numbers, so that order is no matter.
     """
 
-    __slots__ = ("_attention", "_ranges", "_uniform", "steps", "time_ns")
+    __slots__ = ("_attention", "_contexts", "_ranges", "_uniform", "steps", "time_ns")
 
     def __init__(self, cost: StepCost) -> None:
         self._attention = tuple(kind for kind in cost.compiled_attention if kind.calibrated.generation is not None)
+        contexts = (kind.calibrated.context for kind in self._attention)
+        self._contexts = tuple(context for context in contexts if context is not None)
         self._uniform = len(self._attention) == 1 and self._attention[0].window is None
         self._ranges: dict[int, list[tuple[int, int]]] = {}
         self.steps: Counter[Shape] = Counter()
@@ -69,14 +71,15 @@ class RangeCounter:
             self.time_ns += duration_ns
 
     def _inside(self, plan: BatchPlan, pool: DecodePool) -> bool:
-        for kind in self._attention:
-            context = kind.calibrated.context
-            if context is not None:
-                for _, tokens, computed_tokens in plan.chunks:
-                    if not context.inside(tokens, computed_tokens):
-                        return False
+        for context in self._contexts:
+            for _, tokens, computed_tokens in plan.chunks:
+                if not context.inside(tokens, computed_tokens):
+                    return False
         if plan.decoding:
             ranges = self._ranges.get(plan.decoding) or self._ranges_of(plan.decoding)
+            if self._uniform and not plan.stalled:
+                least, most = ranges[0]
+                return least <= pool.context_tokens + pool.size <= most
             # Of stalled requests the mean context is taken, as if they were like the others.
             for kind, (least, most) in zip(self._attention, ranges, strict=True):
                 start, growth = _context(kind, pool)

@@ -1,7 +1,7 @@
 """Keeps what a run does, compactly: one row per request, one per run of like steps."""
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,15 +49,15 @@ class Recorder:
     def __init__(self) -> None:
         self._requests = array("q")
         self._steps = array("q")
-        self.steps_run: Callable[[Iterable[int]], None] = self._steps.extend
+        self.steps_run: Callable[[list[int]], None] = self._steps.fromlist
         """Keep consecutive steps of one batch, the fields in the order of ``STEP_FIELDS``."""
         self.reasons: list[str] = [""]
         self.tenants: dict[str, int] = {}
 
     def request_finished(self, request: Request, replica: int, end_ns: int, output_tokens: int) -> None:
         """Keep a request that got its last token at ``end_ns``."""
-        self._requests.extend(
-            (
+        self._requests.fromlist(
+            [
                 request.number,
                 FINISHED,
                 0,
@@ -72,7 +72,7 @@ class Recorder:
                 request.cached_tokens,
                 self.tenants.setdefault(request.tenant, len(self.tenants)),
                 request.priority,
-            )
+            ]
         )
 
     def request_rejected(self, request: Request, replica: int, now_ns: int, reason: str) -> None:

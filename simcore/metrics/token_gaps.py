@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Sequence
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -57,10 +56,10 @@ class TokenGaps:
                 self.add(start_ns, duration_ns, count)
             return
         if isinstance(durations_ns, list):
-            self._gaps.extend(durations_ns)
+            self._gaps.fromlist(durations_ns)
         else:
             self._gaps.frombytes(durations_ns.tobytes())
-        self._counts.extend(repeat(count, steps))
+        self._counts.fromlist([count] * steps)
 
     def chunks(self) -> list[CountedGaps]:
         """All gaps in chunks in order of time; a single chunk is in order of time itself, its gaps not merged."""

@@ -79,13 +79,14 @@ class Curve:
 
     def at(self, x: float) -> float:
         """Seconds at ``x``."""
-        if x <= self._x_list[0]:
-            return self._y_list[0]
-        index = bisect_right(self._x_list, x) - 1
+        knots, values = self._x_list, self._y_list
+        index = bisect_right(knots, x) - 1
+        if index < 0:
+            return values[0]
         if index >= len(self._slopes_list):
-            return self._y_list[-2] + self._slopes_list[-1] * (x - self._x_list[-2])
-        value = self._y_list[index] + self._slopes_list[index] * (x - self._x_list[index])
-        end = self._y_list[index + 1]
+            return values[-2] + self._slopes_list[-1] * (x - knots[-2])
+        value = values[index] + self._slopes_list[index] * (x - knots[index])
+        end = values[index + 1]
         return value if value < end else end  # rounding must not make a curve fall at the next knot
 
     def along_steps(self, start: int, growth: int, steps: int) -> list[float]:
