@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.cost.calibrated.base import Rates, attended_pairs, context_work
+from simcore.cost.calibrated.base import Number, Rates, attended_pairs, context_work
 from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.price import Source
@@ -99,20 +99,17 @@ class ContextTable:
         self._rates = rates
         self._errors = errors
         self._rows: dict[_Family, list[_Row]] = {}
-        for row in table.rows:
-            found = self._rows.setdefault((str(row[0]), int(row[1]), int(row[2])), [])
-            if (int(row[5]), int(row[6])) not in found:
-                found.append((int(row[5]), int(row[6])))
         values: dict[_Family, dict[tuple[int, int], NDArray[np.float64]]] = {}
-        for row, latency_s in zip(table.rows, table.latency_s, strict=True):
-            family = (str(row[0]), int(row[1]), int(row[2]))
-            rows = self._rows[family]
-            rows.sort()
-            shape = int(row[3]), int(row[4])
-            nothing = np.full((len(rows), len(table.knots)), np.nan)
-            of_shape = values.setdefault(family, {}).setdefault(shape, nothing)
-            at = int(row[5]), int(row[6])
-            of_shape[rows.index(at)] = np.log(latency_s / self._base_s(family, shape, at, table.knots))
+        for (kv_dtype, head_dim, window), (keys, latency_s) in table.families(3).items():
+            family = str(kv_dtype), int(head_dim), int(window)
+            heads, kv_heads, batch, prefix = keys.T[:, :, None]
+            ratios = np.log(latency_s / self._base_s(family, heads, kv_heads, batch, prefix, table.knots))
+            rows = self._rows[family] = sorted({(row[2], row[3]) for row in keys.tolist()})
+            shapes = values[family] = {}
+            for (*shape, of_batch, of_prefix), ratio in zip(keys.tolist(), ratios, strict=True):
+                if tuple(shape) not in shapes:
+                    shapes[tuple(shape)] = np.full((len(rows), len(table.knots)), np.nan)
+                shapes[tuple(shape)][rows.index((of_batch, of_prefix))] = ratio
         self._grids = {family: ShapeGrid(of_family) for family, of_family in values.items()}
         self._fewest = {family: min(of_family, key=lambda shape: shape) for family, of_family in values.items()}
 
@@ -143,15 +140,19 @@ class ContextTable:
 
     def _curve(self, family: _Family, shape: tuple[int, int], row: _Row, ratio: NDArray[np.float64]) -> Curve:
         known = ~np.isnan(ratio)
-        return Curve.along(lambda tokens: self._base_s(family, shape, row, tokens), self._tokens[known], ratio[known])
+        return Curve.along(lambda tokens: self._base_s(family, *shape, *row, tokens), self._tokens[known], ratio[known])
 
     def _base_s(
-        self, family: _Family, shape: tuple[int, int], row: _Row, tokens: NDArray[np.float64]
+        self,
+        family: _Family,
+        heads: Number,
+        kv_heads: Number,
+        batch: Number,
+        prefix: Number,
+        tokens: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Prompts of the total length less, for a chunk over a prefix, prompts of its prefix."""
         kv_dtype, head_dim, window = family
-        batch, prefix = row
-        flops, moved = context_work(kv_dtype, *shape, head_dim, window, batch, tokens + prefix)
-        if prefix:
-            flops = flops - context_work(kv_dtype, *shape, head_dim, window, batch, prefix)[0]
-        return np.asarray(self._rates[kv_dtype].seconds(flops, moved))
+        shape = kv_dtype, heads, kv_heads, head_dim, window, batch
+        flops, moved = context_work(*shape, tokens + prefix)
+        return np.asarray(self._rates[kv_dtype].seconds(flops - context_work(*shape, prefix)[0], moved))

@@ -64,9 +64,11 @@ class GemmTable:
         self._rates = rates
         self._errors = errors
         ratios: dict[tuple[str, int], dict[tuple[int, int], NDArray[np.float64]]] = {}
-        for (dtype, multiple_of, n, k), latency_s in zip(table.rows, table.latency_s, strict=True):
-            base = rates[str(dtype)].seconds(*gemm_work(str(dtype), table.knots, int(n), int(k)))
-            ratios.setdefault((str(dtype), int(multiple_of)), {})[int(n), int(k)] = np.log(latency_s / base)
+        for (dtype, multiple_of), (shapes, latency_s) in table.families(2).items():
+            n, k = shapes.T[:, :, None]
+            base = rates[str(dtype)].seconds(*gemm_work(str(dtype), table.knots, n, k))
+            ratio = np.log(latency_s / base)
+            ratios[str(dtype), int(multiple_of)] = dict(zip(map(tuple, shapes.tolist()), ratio, strict=True))
         self._grids = {key: ShapeGrid(values) for key, values in ratios.items()}
         self._is_grid = {key: len(values) >= _GRID_SHAPES for key, values in ratios.items()}
         self.dtypes = tuple(sorted(rates))

@@ -78,15 +78,15 @@ class GenerationTable:
         batches = sorted({int(row[5]) for row in table.rows})
         self._batches = np.array(batches, dtype=np.float64)
         values: dict[_Family, dict[tuple[int, int], NDArray[np.float64]]] = {}
-        for (kv_dtype, head_dim, window, heads, kv_heads, batch), latency_s in zip(
-            table.rows, table.latency_s, strict=True
-        ):
-            family = (str(kv_dtype), int(head_dim), int(window))
-            shape = int(heads), int(kv_heads)
-            nothing = np.full((len(batches), len(table.knots)), np.nan)
-            of_shape = values.setdefault(family, {}).setdefault(shape, nothing)
-            work = generation_work(str(kv_dtype), shape[0], shape[1], int(head_dim), int(batch), table.knots)
-            of_shape[batches.index(int(batch))] = np.log(latency_s / rates[str(kv_dtype)].seconds(*work))
+        for (kv_dtype, head_dim, window), (keys, latency_s) in table.families(3).items():
+            heads, kv_heads, batch = keys.T[:, :, None]
+            work = generation_work(str(kv_dtype), heads, kv_heads, head_dim, batch, table.knots)
+            ratios = np.log(latency_s / rates[str(kv_dtype)].seconds(*work))
+            shapes = values[str(kv_dtype), int(head_dim), int(window)] = {}
+            for (*shape, of_batch), ratio in zip(keys.tolist(), ratios, strict=True):
+                if tuple(shape) not in shapes:
+                    shapes[tuple(shape)] = np.full((len(batches), len(table.knots)), np.nan)
+                shapes[tuple(shape)][batches.index(of_batch)] = ratio
         self._grids = {family: ShapeGrid(of_family) for family, of_family in values.items()}
 
     @property

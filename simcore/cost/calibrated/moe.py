@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.cost.calibrated.base import Rates, moe_work
+from simcore.cost.calibrated.base import Number, Rates, moe_work
 from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.price import CurvePrice, Source
@@ -31,12 +31,11 @@ class MoeTable:
         self._rates = rates
         self._errors = errors
         splits: dict[tuple[str, str], dict[_Shape, dict[tuple[int, int], NDArray[np.float64]]]] = {}
-        for row, latency_s in zip(table.rows, table.latency_s, strict=True):
-            dtype, distribution = str(row[0]), str(row[1])
-            shape = (int(row[2]), int(row[3]), int(row[4]), int(row[5]))
-            tp, ep = int(row[6]), int(row[7])
-            ratio = np.log(latency_s / self._base_s(dtype, table.knots, shape, tp, ep))
-            splits.setdefault((dtype, distribution), {}).setdefault(shape, {})[tp, ep] = ratio
+        for (dtype, distribution), (keys, latency_s) in table.families(2).items():
+            base_s = self._base_s(str(dtype), table.knots, *keys.T[:, :, None])
+            shapes = splits[str(dtype), str(distribution)] = {}
+            for (*shape, tp, ep), ratio in zip(keys.tolist(), np.log(latency_s / base_s), strict=True):
+                shapes.setdefault(tuple(shape), {})[tp, ep] = ratio
         self._grids = {
             key: {shape: ShapeGrid(values) for shape, values in shapes.items()} for key, shapes in splits.items()
         }
@@ -70,15 +69,15 @@ class MoeTable:
         found = shapes[shape].at(tensor_parallel, expert_parallel)
         known = ~np.isnan(found.values)
         curve = Curve.along(
-            lambda tokens: self._base_s(dtype, tokens, wanted, tensor_parallel, expert_parallel),
+            lambda tokens: self._base_s(dtype, tokens, *wanted, tensor_parallel, expert_parallel),
             self._knots[known],
             found.values[known],
         )
         inside = found.inside and shape == wanted
         return CurvePrice(curve, Source.CALIBRATED, self._errors[dtype], inside)
 
-    def _base_s(self, dtype: str, tokens: NDArray[np.float64], shape: _Shape, tp: int, ep: int) -> NDArray[np.float64]:
-        return np.asarray(self._rates[dtype].seconds(*moe_work(dtype, tokens, *shape, tp, ep)))
+    def _base_s(self, dtype: str, tokens: NDArray[np.float64], *shape_and_split: Number) -> NDArray[np.float64]:
+        return np.asarray(self._rates[dtype].seconds(*moe_work(dtype, tokens, *shape_and_split)))
 
 
 def _distance(first: _Shape, second: _Shape) -> float:

@@ -1,8 +1,10 @@
 """The tables of a profile: CSV files whose rows are shapes and whose columns are knots, in microseconds."""
 
 import csv
+from collections import defaultdict
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,16 @@ class KernelTable:
     rows: list[tuple[Key, ...]]
     knots: NDArray[np.float64]
     latency_s: NDArray[np.float64]
+
+    def families(self, keys: int) -> dict[tuple[Key, ...], tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Rows whose first ``keys`` keys are equal, as their other keys, all whole numbers, and their latencies."""
+        places: defaultdict[tuple[Key, ...], list[int]] = defaultdict(list)
+        for place, row in enumerate(self.rows):
+            places[row[:keys]].append(place)
+        return {
+            family: (np.array([self.rows[place][keys:] for place in found], dtype=np.int64), self.latency_s[found])
+            for family, found in places.items()
+        }
 
 
 def parse_table(file: Traversable | Path, keys: tuple[str, ...]) -> KernelTable:
@@ -45,17 +57,21 @@ def parse_table(file: Traversable | Path, keys: tuple[str, ...]) -> KernelTable:
         raise FileError(shown, "the knots do not ascend", 1)
     rows: list[tuple[Key, ...]] = []
     latencies = []
+    line_numbers = []
     for cells in lines:
         if len(cells) != len(header):
             raise FileError(shown, f"{len(cells)} columns where the first line has {len(header)}", lines.line_num)
         rows.append(tuple(int(cell) if cell.isdecimal() else cell for cell in cells[: len(keys)]))
         try:
-            values = [float(cell) if cell else np.nan for cell in cells[len(keys) :]]
+            latencies.append([float(cell) if cell else nan for cell in cells[len(keys) :]])
         except ValueError:
             raise FileError(shown, "a latency is not a number", lines.line_num) from None
-        if any(value <= 0 for value in values) or all(np.isnan(value) for value in values):
-            raise FileError(shown, "a latency is not positive, or none is given", lines.line_num)
-        latencies.append(values)
+        line_numbers.append(lines.line_num)
     if not rows:
         raise FileError(shown, "no rows")
-    return KernelTable(keys, rows, knots, np.array(latencies) * 1e-6)
+    latency_us = np.array(latencies)
+    wrong = (latency_us <= 0).any(axis=1) | np.isnan(latency_us).all(axis=1)
+    if wrong.any():
+        line_number = line_numbers[int(wrong.argmax())]
+        raise FileError(shown, "a latency is not positive, or none is given", line_number)
+    return KernelTable(keys, rows, knots, latency_us * 1e-6)
