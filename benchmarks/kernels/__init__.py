@@ -5,6 +5,7 @@ MODULES = (
     "flash_prefill",
     "gemm",
     "kv_copy",
+    "mixed_attention",
     "mla_decode",
     "moe",
     "paged_decode",

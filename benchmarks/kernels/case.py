@@ -34,6 +34,15 @@ class Case:
     kind: str | None = None
     sample: Mapping[str, int | str] | None = None
 
+    @property
+    def place(self) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:
+        """What cases are told apart by."""
+        return self.kernel, self.form, self.dtype, tuple(sorted(self.shape.items()))
+
+    def __str__(self) -> str:
+        shape = " ".join(f"{name}={value}" for name, value in self.shape.items())
+        return f"{self.kernel} {self.form} {self.dtype} {shape}"
+
 
 def first_tensor(result: object) -> torch.Tensor:
     """The result, or the first of a tuple of them."""

@@ -88,7 +88,7 @@ class Shape:
         form = " ".join([f"over {self.kv}"] * bool(self.prefix) + [name for name, used in options if used]) or "causal"
         keys = ("heads", "kv_heads", "head_dim", "window", "batch", "tokens", "prefix")
         shape = {key: int(getattr(self, key)) for key in keys}
-        calibrated = self.kv != "int8"
+        calibrated = self.kv != "int8" and not self.soft_cap  # shapes of calibration have no caps
         return Case(
             kernel="flash_prefill",
             form=form,
@@ -123,7 +123,7 @@ def cases(toy: bool) -> list[Case]:
     shapes = [Shape(32, 8, 128, 1, 8192), Shape(32, 8, 128, 1, 16384)]
     shapes += [Shape(32, 32, 128, 1, 8192), Shape(32, 32, 128, 1, 16384)]
     for heads, kv_heads in ((32, 8), (64, 8), (8, 1), (32, 32)):
-        shapes += [Shape(heads, kv_heads, 128, 1, tokens) for tokens in (128, 512, 2048)]
+        shapes += [Shape(heads, kv_heads, 128, 1, tokens) for tokens in (128, 512, 1024, 2048, 4096)]
         shapes += [Shape(heads, kv_heads, 128, 8, tokens) for tokens in (128, 512, 2048)]
     for prefix in (512, 2048, 8192, 16384):
         shapes += [Shape(32, 8, 128, 1, tokens, prefix) for tokens in (128, 512, 2048)]

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-import kernels
 from benchmarks.kernels.case import Case, Run, Sweep
 from kernels.flash_prefill import flash_prefill
 from kernels.launch import LaunchConfig
 from kernels.mixed_attention import mixed_attention
+from kernels.paged_decode import paged_decode
 
 BLOCK_SIZE = 16
 
@@ -83,7 +83,10 @@ class Shape:
 
         def run() -> tuple[torch.Tensor, torch.Tensor]:
             chunk = flash_prefill(q[batch:], k[batch:], v[batch:], starts, self.tokens, scale, **prefix)
-            return chunk, kernels.paged_decode(q[:batch], *cache.values(), tables[:batch], contexts, scale)
+            decoded = paged_decode(
+                q[:batch], *cache.values(), tables[:batch], contexts, scale, max_context_tokens=self.context
+            )
+            return chunk, decoded
 
         return run
 
@@ -92,15 +95,8 @@ class Shape:
         shape = asdict(self)
         common: dict[str, Any] = {"kernel": "mixed_attention", "dtype": "bf16", "shape": shape}
         common |= {"bytes_moved": self.bytes_moved(), "operations": self.operations()}
-        sample = {"kv_dtype": "bf16", "window": 0, **shape}
         return [
-            Case(
-                form="one launch",
-                prepare=lambda device: self.one_launch(device)(None),
-                kind="mixed_attention",
-                sample=sample,
-                **common,
-            ),
+            Case(form="one launch", prepare=lambda device: self.one_launch(device)(None), **common),
             Case(form="two launches", prepare=self.two_launches, **common),
         ]
 

@@ -104,7 +104,7 @@ def cases(toy: bool) -> list[Case]:
     """The shapes that are timed; routing is balanced, and sorting the tokens is part of the time."""
     if toy:
         return [_case(_TOY, tokens, "fp16") for tokens in (1, 20)]
-    spread = (1, 16, 64, 256, 1024, 4096)
+    spread = (1, 4, 16, 64, 256, 1024, 4096)
     found = [_case(mixture, tokens) for mixture in (MIXTRAL, QWEN3_30B) for tokens in (*spread, 8192)]
     found += [_case(mixture, tokens) for mixture in (QWEN3_235B, DEEPSEEK_V3) for tokens in spread]
     return found + [_case(mixture, tokens) for mixture in (GPT_OSS_20B, GPT_OSS_120B) for tokens in (1, 64, 1024, 4096)]

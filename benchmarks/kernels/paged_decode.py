@@ -39,7 +39,7 @@ class Shape:
         tokens = self.batch * self.context * self.kv_heads
         outputs = 2 * self.batch * self.heads * self.head_dim * _TORCH_TYPES[self.query].itemsize
         numbers = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
-        usual = self.block_size == 16 and not self.splits and self.query == "bf16"
+        usual = self.block_size == 16 and not self.splits and self.query == "bf16" and self.cache != "int8"
         attention = {"kv_dtype": self.cache, "heads": self.heads, "kv_heads": self.kv_heads, "head_dim": self.head_dim}
         return Case(
             kernel="paged_decode",

@@ -1,4 +1,7 @@
-"""Attention of prompt chunks: a smooth surface over (heads, batch, tokens), or (heads, prefix, tokens)."""
+"""Attention of prompt chunks: a smooth surface over (heads, batch, tokens), or (heads, prefix, tokens).
+
+The latter, of chunks alone, where there are prefixes among the samples; those of several chunks then only check the fit.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +46,8 @@ class ContextFit(KindFit):
     ) -> None:
         head_dim, window = family
         level = "prefix" if samples.columns["prefix"].any() else "batch"
+        if level == "prefix":
+            samples = samples.select(samples.columns["batch"] == 1)
         # Only one number of KV heads stands beside each number of heads where the two are equal.
         alike = bool((samples.columns["heads"] == samples.columns["kv_heads"]).all())
         (heads, kv_heads, levels, tokens), logs = on_grid(samples, ["heads", "kv_heads", level, "tokens"])

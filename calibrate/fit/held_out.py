@@ -12,7 +12,9 @@ from calibrate.fit.gemm import GemmFit
 from calibrate.fit.generation import GenerationFit
 from calibrate.fit.moe import MoeFit
 from calibrate.samples import SHAPE_COLUMNS, SampleTable
+from simcore.cost.calibrated.base import ELEMENT_BYTES, KV_BYTES
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
+from simcore.errors import FileError, UnknownNameError
 
 FITS: dict[str, KindFit] = {
     "gemm": GemmFit(),
@@ -38,17 +40,35 @@ class CheckedFit:
 
 
 def fit_and_check(samples: SampleTable) -> CheckedFit:
-    """Fit the samples of a kind and measure its held-out errors."""
+    """Fit the samples of a kind and measure its held-out errors.
+
+    A held-out point that no other is like (of another head dimension, say) has no price, and none of these errors.
+    Raises ``FileError`` where that leaves nothing to check a fit by, ``UnknownNameError`` for an unknown data type.
+    """
+    _require_known_types(samples)
     kind_fit = FITS[samples.kind]
     held = held_out(samples)
     seen, unseen = samples.select(~held), samples.select(held)
+    if not len(seen):
+        raise FileError(samples.file, f"{len(samples)} samples of {samples.kind} are too few to check a fit by")
     prices = kind_fit.predict(kind_fit.fit(seen), unseen)
-    logs = np.log(prices / unseen.latency_s)
+    priced = ~np.isnan(prices)
+    if not priced.any():
+        raise FileError(samples.file, f"{len(samples)} samples of {samples.kind} are too few to check a fit by")
+    unseen = unseen.select(priced)
+    logs = np.log(prices[priced] / unseen.latency_s)
     errors = {"all": quantiles(logs)}
     if kind_fit.groups is not None:
         groups = unseen.columns[kind_fit.groups]
         errors |= {str(group): quantiles(logs[groups == group]) for group in np.unique(groups)}
     return CheckedFit(samples, kind_fit.fit(samples), errors)
+
+
+def _require_known_types(samples: SampleTable) -> None:
+    for column, known in (("kv_dtype", KV_BYTES), ("dtype", ELEMENT_BYTES)):
+        for name in np.unique(samples.columns.get(column, [])):
+            if name not in known:
+                raise UnknownNameError(f"{samples.file}: {column}", str(name), known)
 
 
 def held_out(samples: SampleTable) -> NDArray[np.bool_]:
