@@ -1,6 +1,6 @@
 """Attention of prompt chunks: a smooth surface over (heads, batch, tokens), or (heads, prefix, tokens).
 
-The latter, of chunks alone, where there are prefixes among the samples; those of several chunks then only check the fit.
+The latter, of chunks alone, where there are prefixes among the samples; those of several only check the fit.
 """
 
 import numpy as np
