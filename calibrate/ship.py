@@ -6,8 +6,10 @@
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.importers import aiconfigurator, llmservingsim
@@ -27,7 +29,8 @@ LLMSERVINGSIM = Origin(
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A profile: the folders (system, family, engine, version) of aiconfigurator it is made of, or a device of
-    LLMServingSim. ``blocks_from`` is a folder whose table stands for the engine's own kernels of block-scaled fp8."""
+    LLMServingSim. ``blocks_from`` is a folder whose table stands for the engine's own kernels of block-scaled fp8,
+    ``marlin_from`` one whose int4 experts stand for Marlin's on mxfp4: one kernel, and nearly as many bytes."""
 
     accelerator: str
     engine: str
@@ -37,6 +40,7 @@ class Recipe:
     folders: tuple[str, ...] = ()
     from_wheel: tuple[str, ...] = ()
     blocks_from: str | None = None
+    marlin_from: str | None = None
 
 
 def _vllm(version: str, all_reduce: str, nccl: str) -> tuple[str, ...]:
@@ -82,7 +86,14 @@ RECIPES = (
     Recipe("rtx-4090", "vllm", "0.19.0", LLMSERVINGSIM, "RTX4090"),
     *(
         Recipe(
-            name, "vllm", "0.24.0", WHEEL, system, _vllm("0.24.0", "0.24.0", "2.29.2"), blocks_from="gemm/vllm/0.19.0"
+            name,
+            "vllm",
+            "0.24.0",
+            WHEEL,
+            system,
+            _vllm("0.24.0", "0.24.0", "2.29.2"),
+            blocks_from="gemm/vllm/0.19.0",
+            marlin_from="moe/sglang/0.5.10",
         )
         for name, system in _HOPPER
     ),
@@ -103,6 +114,7 @@ RECIPES = (
 
 
 BLOCKS = "fp8-block"
+MARLIN = "mxfp4-marlin"
 LAUNCH_BOUND = ("vllm", "0.24.0")
 """Whose products in block-scaled fp8 hold the time to launch them from Python, 58 to 240 us however small they are."""
 
@@ -121,6 +133,8 @@ def make(recipe: Recipe, data: Path, wheel: Path) -> None:
             if recipe.blocks_from is not None and recipe.blocks_from.startswith(kind):
                 both = f"{WHEEL.source}; {BLOCKS}: {recipe.blocks_from} of {_blocks_origin(recipe).source}"
                 origin = Origin(both, WHEEL.licence, WHEEL.date)
+            if recipe.marlin_from is not None and recipe.marlin_from.startswith(kind):
+                origin = Origin(f"{WHEEL.source}; {MARLIN}: int4 of {recipe.marlin_from}", WHEEL.licence, WHEEL.date)
             if kind == "collective" and recipe.from_wheel:
                 both = f"{REPOSITORY.source}; {', '.join(recipe.from_wheel)}: {WHEEL.source}"
                 origin = Origin(both, REPOSITORY.licence, REPOSITORY.date)
@@ -160,7 +174,14 @@ def _samples(recipe: Recipe, data: Path, wheel: Path) -> Iterable[SampleTable]:
                 table = aiconfigurator.read_table(file)
                 if recipe.blocks_from is not None and recipe.blocks_from.startswith(table.kind):
                     table = table.select(table.columns["dtype"] != BLOCKS)
+                if recipe.marlin_from is not None and recipe.marlin_from.startswith(table.kind):
+                    table = table.select(table.columns["dtype"] != MARLIN)
                 yield table
+    if recipe.marlin_from is not None:
+        table = aiconfigurator.read_table(unpacked / recipe.system / recipe.marlin_from / "moe_perf.parquet")
+        of_int4 = table.select(table.columns["dtype"] == "int4")
+        columns = of_int4.columns | {"dtype": np.full(len(of_int4), MARLIN)}
+        yield replace(of_int4, columns=columns)
     if recipe.blocks_from is not None:
         root = repository if _blocks_origin(recipe) is REPOSITORY else unpacked
         (file,) = (root / recipe.system / recipe.blocks_from).glob(f"{recipe.blocks_from.split('/')[0]}_perf.parquet")

@@ -101,7 +101,18 @@ class Simulation:
         offloadings = [Offloading.build(scenario, self.memory, clock) for _ in range(count)]
         schedulers = [self._scheduler(clock, offloading) for offloading in offloadings]
         replicas = [
-            Replica(clock, index, scheduler, self.cost, recorder, warmup_ns, count == 1, fast_forward, check)
+            Replica(
+                clock,
+                index,
+                scheduler,
+                self.cost,
+                recorder,
+                warmup_ns,
+                count == 1,
+                fast_forward,
+                check,
+                scenario.host.overlapped,
+            )
             for index, scheduler in enumerate(schedulers)
         ]
         for replica in replicas:
@@ -232,5 +243,6 @@ def _step_cost(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) ->
         lent_collectives(profile, accelerator.name, named),
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
+        expert_kernels=scenario.pricing.expert_kernels,
     )
     return StepCost(spec, prices, HostOverhead(**scenario.host.model_dump()), dtype, kv_format(scenario), ranks)

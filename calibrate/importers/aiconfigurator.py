@@ -132,8 +132,12 @@ def _latent(raw: Columns) -> Columns:
 
 
 def _moe(raw: Columns) -> Columns:
+    dtypes = _names(raw["moe_dtype"]).astype(object)
+    if "kernel_source" in raw:
+        of_marlin = np.array(["marlin" in str(name) for name in raw["kernel_source"]])
+        dtypes[of_marlin & (dtypes == "mxfp4")] = "mxfp4-marlin"
     return {
-        "dtype": _names(raw["moe_dtype"]),
+        "dtype": dtypes.astype(str),
         "distribution": raw["distribution"].astype(str),
         "hidden": raw["hidden_size"],
         "intermediate": raw["inter_size"],

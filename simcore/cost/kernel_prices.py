@@ -11,6 +11,7 @@ from simcore.cost.collectives import AlphaBetaPrice, alpha_beta_constants, link_
 from simcore.cost.fabric import Fabric, measured_topology
 from simcore.cost.operators import AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
 from simcore.cost.roofline import Roofline
+from simcore.errors import UnknownNameError
 from simcore.models.weight_formats import weight_format
 
 _TABLE_DTYPES = {
@@ -27,6 +28,9 @@ _TABLE_DTYPES = {
 _EXPERT_DTYPES = {"mxfp4": ("mxfp4", "mxfp4-mxfp8")}
 """Dtypes of a profile's experts of which an engine takes the faster."""
 _KV_DTYPES = {"bf16": "bf16", "fp16": "bf16", "fp8": "fp8"}
+AUTO = "auto"
+_PADDED = {"marlin": (256, 128)}
+"""To what multiples kernels pad the hidden size and a rank's width of experts (vLLM, quantization/mxfp4.py)."""
 
 
 class Price(Protocol):
@@ -155,7 +159,8 @@ class KernelPrices:
 
     ``borrowed`` is another profile of the accelerator, for collectives that ``profile`` lacks; beyond both they are
     priced by constants of their kind of link if ``fitted_collectives``. ``fabric`` is that of the accelerator unless
-    given.
+    given. ``expert_kernels`` chooses among the kernels of experts that the profile has for one dtype; "auto" takes those
+    that the engine takes by default. Raises ``UnknownNameError`` for kernels that the profile does not have.
     """
 
     roofline: Roofline
@@ -163,6 +168,7 @@ class KernelPrices:
     borrowed: KernelProfile | None = None
     fabric: Fabric | None = None
     fitted_collectives: bool = False
+    expert_kernels: str = AUTO
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
@@ -220,17 +226,30 @@ class KernelPrices:
         if isinstance(shape, Matrix):
             return profile.gemm(dtype, shape.outputs, shape.inputs)
         assert isinstance(shape, ExpertMatrices)
+        return self._experts(profile, dtype, shape, operator)
+
+    def _experts(self, profile: KernelProfile, dtype: str, shape: ExpertMatrices, operator: Operator) -> Price | None:
+        hidden, intermediate = shape.hidden, shape.intermediate
+        names = _EXPERT_DTYPES.get(dtype, (dtype,))
+        if self.expert_kernels != AUTO:
+            names = (f"{dtype}-{self.expert_kernels}",)
+            known = [name.removeprefix(f"{dtype}-") for name in profile.expert_dtypes if name.startswith(f"{dtype}-")]
+            if self.expert_kernels not in known:
+                raise UnknownNameError("pricing.expert_kernels", self.expert_kernels, (AUTO, *known))
+            of_hidden, of_width = _PADDED.get(self.expert_kernels, (1, 1))
+            hidden = -(-hidden // of_hidden) * of_hidden
+            intermediate = -(-intermediate // (shape.ranks * of_width)) * of_width * shape.ranks
         found = [
             profile.moe(
                 name,
-                shape.hidden,
-                shape.intermediate,
+                hidden,
+                intermediate,
                 operator.experts_per_token,
                 operator.experts,
                 tensor_parallel=shape.ranks,
                 distribution=ROUTING,
             )
-            for name in _EXPERT_DTYPES.get(dtype, (dtype,))
+            for name in names
         ]
         prices = tuple(price for price in found if price is not None)
         return Fastest(prices) if prices else None

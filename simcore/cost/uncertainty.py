@@ -143,7 +143,9 @@ class DrawnPrices(KernelPrices):
         """A draw of those prices."""
         efficiency = drawn_efficiency(prices.roofline.efficiency, draw)
         roofline = replace(prices.roofline, efficiency=efficiency)
-        return cls(roofline, prices.profile, prices.borrowed, prices.fabric, prices.fitted_collectives, draw)
+        return cls(
+            **{own.name: getattr(prices, own.name) for own in fields(prices)} | {"roofline": roofline, "draw": draw}
+        )
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""

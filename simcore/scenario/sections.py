@@ -215,6 +215,7 @@ class Host(_Section):
     mixed_graphs: bool = _HOST.mixed_graphs
     request_s: StepSeconds = _HOST.request_s
     per_prompt_token_s: KernelSeconds = _HOST.per_prompt_token_s
+    overlapped: bool = _HOST.overlapped
 
 
 class Efficiency(_Section):
@@ -233,10 +234,12 @@ class Pricing(_Section):
     """Where prices of kernels come from.
 
     ``profile`` is "auto" (the accelerator's newest vLLM profile that has what the run needs, if one is shipped),
-    "roofline", the name of a shipped profile or the path of a folder.
+    "roofline", the name of a shipped profile or the path of a folder. ``expert_kernels`` is "auto" (what the engine
+    takes by default) or kernels by the name that the profile's table of experts has for them, such as "marlin".
     """
 
     profile: Text = "roofline"
+    expert_kernels: Text = "auto"
 
 
 class Objectives(_Section):

@@ -1,5 +1,7 @@
 """Grouped GEMMs of experts: a latency curve over tokens for each shape and split."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,7 @@ from simcore.cost.calibrated.base import Number, Rates, moe_work
 from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.price import CurvePrice, Source
-from simcore.cost.calibrated.shape_grid import ShapeGrid
+from simcore.cost.calibrated.shape_grid import ShapeGrid, ShapeValues
 from simcore.cost.calibrated.table import KernelTable
 
 MOE_KEYS = (
@@ -21,6 +23,7 @@ MOE_KEYS = (
     "expert_parallel",
 )
 _Shape = tuple[int, int, int, int]
+_NEIGHBOURS = 4
 
 
 class MoeTable:
@@ -58,27 +61,47 @@ class MoeTable:
     ) -> CurvePrice | None:
         """The experts that one rank holds, over the tokens of all ranks of the expert-parallel group.
 
-        None if dtype and distribution were not measured together. A model that was not measured takes the ratio to
-        flat rates of the measured one whose logarithmic dimensions are nearest, and counts as extrapolated.
+        None if dtype and distribution were not measured together. A model that was not measured takes the mean
+        ratio to flat rates of the measured ones whose logarithmic dimensions are nearest, and counts as extrapolated.
         """
         shapes = self._grids.get((dtype, distribution))
         if shapes is None:
             return None
         wanted = (hidden, intermediate, experts_per_token, experts)
-        shape = wanted if wanted in shapes else min(shapes, key=lambda known: _distance(known, wanted))
-        found = shapes[shape].at(tensor_parallel, expert_parallel)
+        own = shapes.get(wanted)
+        if own is None:
+            found = _mean(
+                [
+                    (shapes[shape].at(tensor_parallel, expert_parallel), weight)
+                    for shape, weight in _nearest(shapes, wanted)
+                ]
+            )
+        else:
+            found = own.at(tensor_parallel, expert_parallel)
         known = ~np.isnan(found.values)
         curve = Curve.along(
             lambda tokens: self._base_s(dtype, tokens, *wanted, tensor_parallel, expert_parallel),
             self._knots[known],
             found.values[known],
         )
-        inside = found.inside and shape == wanted
+        inside = found.inside and own is not None
         return CurvePrice(curve, Source.CALIBRATED, self._errors[dtype], inside)
 
     def _base_s(self, dtype: str, tokens: NDArray[np.float64], *shape_and_split: Number) -> NDArray[np.float64]:
         return np.asarray(self._rates[dtype].seconds(*moe_work(dtype, tokens, *shape_and_split)))
 
 
-def _distance(first: _Shape, second: _Shape) -> float:
-    return float(np.sum(np.log(np.divide(first, second)) ** 2))
+def _nearest(shapes: Iterable[_Shape], wanted: _Shape) -> list[tuple[_Shape, float]]:
+    """The measured models that are nearest in logarithmic dimensions, with weights by inverse squared distance."""
+    squared = {shape: float(np.sum(np.log(np.divide(shape, wanted)) ** 2)) for shape in shapes}
+    chosen = sorted(squared, key=lambda shape: (squared[shape], shape))[:_NEIGHBOURS]
+    return [(shape, 1.0 / squared[shape]) for shape in chosen]
+
+
+def _mean(found: list[tuple[ShapeValues, float]]) -> ShapeValues:
+    """The weighted mean where values are known."""
+    values = np.array([item.values for item, _ in found])
+    weights = np.array([[weight] for _, weight in found]) * ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        mean = np.sum(weights * np.nan_to_num(values), axis=0) / weights.sum(axis=0)
+    return ShapeValues(mean, measured=False, inside=False)

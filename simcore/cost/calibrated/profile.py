@@ -156,6 +156,11 @@ class KernelProfile:
             dtype, hidden, intermediate, experts_per_token, experts, tensor_parallel, expert_parallel, distribution
         )
 
+    @property
+    def expert_dtypes(self) -> tuple[str, ...]:
+        """The dtypes that experts were measured in; a suffix names kernels that are not the engine's default."""
+        return () if self.experts is None else tuple(dict.fromkeys(dtype for dtype, _ in self.experts.measured))
+
     def collective(self, operation: str, implementation: str, ranks: int, nodes: int = 1) -> CurvePrice | None:
         """A collective over bytes: see ``CollectiveTable.price``."""
         return None if self.collectives is None else self.collectives.price(operation, implementation, ranks, nodes)

@@ -93,6 +93,16 @@ def test_the_fastest_kernel_of_a_shape_is_kept(tmp_path):
     assert samples.latency_s.tolist() == [1e-5]
 
 
+def test_kernels_of_one_dtype_that_differ_much_are_told_apart(tmp_path):
+    """Marlin's experts in mxfp4 are not the engine's default ones."""
+    sizes = {"hidden_size": [64] * 3, "inter_size": [64] * 3, "topk": [2] * 3, "num_experts": [8] * 3}
+    split = {"moe_tp_size": [1] * 3, "moe_ep_size": [1] * 3, "distribution": ["balanced"] * 3, "num_tokens": [1] * 3}
+    kernels = {"kernel_source": ["triton", "x_marlin_y", "x_marlin_y"]}
+    dtypes = {"moe_dtype": ["w4a16_mxfp4", "w4a16_mxfp4", "int4_wo"], "latency": [1.0, 2.0, 3.0]}
+    samples = aiconfigurator.read_table(parquet(tmp_path, sizes | split | kernels | dtypes, "moe_perf"))
+    assert samples.columns["dtype"].tolist() == ["mxfp4", "mxfp4-marlin", "int4"]
+
+
 def test_llmservingsim_knows_the_shapes_of_layers(profiles):
     tables = list(llmservingsim.read_device(profiles / "llmservingsim", "RTX4090"))
     shapes = {(t.columns["n"][0], t.columns["k"][0]) for t in tables if t.kind == "gemm"}

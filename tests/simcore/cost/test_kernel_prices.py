@@ -1,0 +1,55 @@
+"""Which price a kernel takes."""
+
+import pytest
+
+from simcore.cost.assumptions import ROUTING, RooflineEfficiency
+from simcore.cost.calibrated import load_profile
+from simcore.cost.kernel_prices import KernelPrices, RooflinePrice
+from simcore.cost.operators import layer_operators
+from simcore.cost.roofline import Roofline
+from simcore.errors import UnknownNameError
+from simcore.hardware import load_accelerator
+from simcore.models import load_model
+
+H100 = load_accelerator("h100-sxm")
+MEASURED = load_profile("h100-sxm", "vllm-0.24.0")
+
+
+def operator(model, name, dtype, ranks=1):
+    return next(found for found in layer_operators(load_model(model), dtype, ranks) if found.name == name)
+
+
+def prices(dtype, **choices):
+    return KernelPrices(Roofline.of(H100, RooflineEfficiency(), dtype), MEASURED, **choices)
+
+
+def test_experts_run_by_the_kernels_asked_for_at_the_widths_they_pad_to():
+    """GPT-OSS on two ranks: 2880 wide are padded to 3072, and 1440 of a rank's experts to 1536."""
+    experts = operator("gpt-oss-120b", "experts", "mxfp4", ranks=2)
+    price = prices("mxfp4", expert_kernels="marlin").operator(experts)
+    padded = MEASURED.moe("mxfp4-marlin", 3072, 3072, 4, 128, tensor_parallel=2, distribution=ROUTING)
+    for tokens in (1, 64, 8192):
+        assert price.seconds(tokens) == pytest.approx(padded.seconds(tokens))
+
+
+def test_marlin_widens_weights_first_so_that_it_falls_behind_on_long_prompts_alone():
+    experts = operator("gpt-oss-120b", "experts", "mxfp4", ranks=2)
+    default, marlin = (prices("mxfp4", expert_kernels=name).operator(experts) for name in ("auto", "marlin"))
+    assert marlin.seconds(8192) > 1.5 * default.seconds(8192)
+    assert marlin.seconds(8) < 1.1 * default.seconds(8)
+
+
+@pytest.mark.parametrize(("dtype", "known"), [("mxfp4", "auto, marlin"), ("bf16", "auto")])
+def test_kernels_that_the_profile_does_not_have_are_refused(dtype, known):
+    with pytest.raises(UnknownNameError, match=rf"pricing\.expert_kernels.*'marlyn'.*{known}"):
+        prices(dtype, expert_kernels="marlyn").operator(operator("gpt-oss-120b", "experts", dtype))
+
+
+def test_a_router_in_32_bits_is_priced_at_their_rate():
+    """MiniMax-M2 computes its router in fp32: 2 x 3072 x 256 operations a token at 78% of 67 TFLOP/s."""
+    router = operator("minimax-m2.5", "router", "fp8-block", ranks=4)
+    assert router.weight_bytes == 4 * 3072 * 256
+    price = prices("fp8-block").operator(router)
+    assert isinstance(price, RooflinePrice)
+    rate = RooflineEfficiency().matmul_compute * H100.peak_flops_per_s["fp32"]
+    assert price.seconds(8192) == pytest.approx(8192 * 2 * 3072 * 256 / rate)
