@@ -93,10 +93,10 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     ]
     for kind in cost.compiled_attention:
         times += _attention(kind, shape)
-    if cost.all_reduces:
-        price, moved = cost.all_reduce_price, shape.tokens * cost.hidden_bytes
-        seconds = cost.all_reduces * price.seconds(moved)
-        times.append(_time("all_reduce", cost.all_reduces, seconds, 0.0, 0.0, price, moved))
+    for all_reduce in cost.all_reduces:
+        price, moved = cost.all_reduce_price, shape.tokens * all_reduce.bytes_per_token
+        seconds = all_reduce.count * price.seconds(moved)
+        times.append(_time(all_reduce.name, all_reduce.count, seconds, 0.0, 0.0, price, moved))
     times += [
         _operator(operator, price, shape.requests) for operator, price in zip(cost.head, cost.head_prices, strict=True)
     ]

@@ -21,8 +21,14 @@ ACTIVATION_BYTES = 2.0
 """Activations travel in 16 bits."""
 EXPERT_LAUNCHES = 10
 """Choosing experts, sorting tokens by them (three), quantising (two), the products (two), activation, weighted sum."""
-LATENT_LAUNCHES = 12
-"""Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""
+ACROSS_HEADS_LAUNCHES = 4
+"""Squares of queries and keys summed, then both scaled (vLLM, models/minimax_m2.py, as its compiler fuses it)."""
+NORM_SUM_BYTES = 8
+"""A sum of squares each of queries and keys, in 32 bits."""
+LATENT_LAUNCHES = 54
+"""Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself. There are
+about a dozen kernels; what the host takes for them, views and copies included, is that of so many launches. Fitted
+(docs/fidelity.md): engines that differ in all else take as long for these layers where they launch them one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,15 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class AllReduce:
+    """Sums over the ranks, ``count`` alike in one forward pass."""
+
+    name: str
+    count: int
+    bytes_per_token: int
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionShape:
     """Heads on one rank, keys and values equally wide, and the dtype of a cache with a scale per tensor at most.
 
@@ -121,6 +136,18 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int) -> Iterator[
         if stored.quantises_activations:
             elements = _quantised_elements(group, hidden, ranks) * 3 // 2
             yield build.elementwise("activation_quantisation", elements, _quantised_inputs(group))
+
+
+def all_reduces(spec: ModelSpec) -> Iterator[AllReduce]:
+    """What tensor-parallel ranks sum up in the layers: after attention, after the MLP, and for norms of all heads."""
+    yield AllReduce("all_reduce", 2 * spec.layers, spec.hidden_size * int(ACTIVATION_BYTES))
+    summed = sum(group.count for group in spec.layer_groups if _norm_across_heads(group))
+    if summed:
+        yield AllReduce("query_key_norm_all_reduce", summed, NORM_SUM_BYTES)
+
+
+def _norm_across_heads(group: LayerGroup) -> bool:
+    return isinstance(group.attention, Attention) and group.attention.norm_across_heads
 
 
 def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
@@ -210,6 +237,10 @@ def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention
         key_value = kv_heads * (attention.head_dim + attention.value_head_dim)
         yield build.matmul("qkv_projection", hidden, query + key_value, split="columns")
         rotary = -(-(query + key_value) // build.ranks)
+        if attention.query_key_norm:
+            normed = query + kv_heads * attention.head_dim
+            launches = ACROSS_HEADS_LAUNCHES if attention.norm_across_heads else 2
+            yield build.elementwise("query_key_norm", 2 * -(-normed // build.ranks), launches)
         yield build.elementwise("rotary_and_kv_write", 2 * rotary, launches=2)
     else:
         key_dim = attention.nope_head_dim + attention.rope_head_dim
@@ -253,7 +284,9 @@ def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, store
         yield from _mlp(build, "mlp", hidden, block.intermediate_size, up_matrices)
         return
     assert isinstance(block, MixtureOfExperts)
-    router = _OperatorBuilder(build.count, SIXTEEN_BITS, build.ranks).matmul("router", hidden, block.experts)
+    router = _OperatorBuilder(build.count, WEIGHT_FORMATS[block.router_dtype], build.ranks).matmul(
+        "router", hidden, block.experts
+    )
     yield replace(router, launches=2)
     if block.shared_intermediate_size:
         yield from _mlp(build, "shared_expert", hidden, block.shared_intermediate_size, up_matrices)

@@ -178,8 +178,8 @@ def _add_linear(cost: StepCost, shape: Shape, steps: int, seconds: defaultdict[s
     ]
     if rows:
         kernels += [(price, operator.count, rows) for operator, price in zip(cost.head, cost.head_prices, strict=True)]
-    if cost.all_reduces:
-        kernels.append((cost.all_reduce_price, cost.all_reduces, tokens * cost.hidden_bytes))
+    for all_reduce in cost.all_reduces:
+        kernels.append((cost.all_reduce_price, all_reduce.count, tokens * all_reduce.bytes_per_token))
     for price, count, x in kernels:
         taken_s = count * price.seconds(x)
         seconds[price.source] += steps * taken_s

@@ -40,9 +40,16 @@ class Roofline:
         if tokens == 0:
             return 0.0
         efficiency = self.efficiency
-        compute_s = operator.flops(tokens) / (self.matmul_flops_per_s * efficiency.matmul_compute)
+        compute_s = operator.flops(tokens) / (self._rate_of(operator) * efficiency.matmul_compute)
         bandwidth = self.accelerator.memory_bandwidth_bytes_per_s * efficiency.matmul_memory
         return max(compute_s, operator.bytes(tokens) / bandwidth, efficiency.kernel_floor_s)
+
+    def _rate_of(self, operator: Operator) -> float:
+        """The peak for the operator's own weights: a model's router and head may be wider than the rest."""
+        if operator.shape is None:
+            return self.matmul_flops_per_s
+        peaks = self.accelerator.peak_flops_per_s
+        return peaks.get(weight_format(operator.shape.weights).compute_dtype, self.attention_flops_per_s)
 
     def attention_compute_s(self, flops: float) -> float:
         """Time that an attention kernel's arithmetic takes."""

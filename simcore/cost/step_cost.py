@@ -12,8 +12,8 @@ from simcore.cost.assumptions import HostOverhead
 from simcore.cost.calibrated import Curve, GenerationPrice
 from simcore.cost.kernel_prices import AttentionPrices, KernelPrices
 from simcore.cost.operators import (
-    ACTIVATION_BYTES,
     AttentionWork,
+    all_reduces,
     attention_work,
     head_operators,
     layer_operators,
@@ -124,8 +124,7 @@ class StepCost:
         self.layer_prices = tuple(prices.operator(operator) for operator in self.layers)
         self.head_prices = tuple(prices.operator(operator) for operator in self.head)
         self.all_reduce_price = prices.collective("all_reduce", ranks)
-        self.all_reduces = 2 * spec.layers if ranks > 1 else 0
-        self.hidden_bytes = spec.hidden_size * int(ACTIVATION_BYTES)
+        self.all_reduces = tuple(all_reduces(spec)) if ranks > 1 else ()
         windows = sorted({work.window_tokens for work in self.attention if work.window_tokens is not None})
         self.window_tokens: tuple[int, ...] = tuple(windows)
         """The sliding windows whose context a decode pool must keep."""
@@ -133,7 +132,8 @@ class StepCost:
         self._linear_ns: dict[int, float] = {}
         self._head_ns: dict[int, float] = {}
         self._base_ns: dict[tuple[int, int, int], float] = {}
-        launches = sum(operator.count * operator.launches for operator in self.layers) + self.all_reduces
+        launches = sum(operator.count * operator.launches for operator in self.layers)
+        launches += sum(all_reduce.count for all_reduce in self.all_reduces)
         launches += sum(work.count * work.launches for work in self.attention)
         self._eager_ns = launches * host.launch_s * NS_PER_S
         self._alone: dict[int, _DecodeCurves] = {}
@@ -151,8 +151,8 @@ class StepCost:
         if price is None:
             priced = zip(self.layers, self.layer_prices, strict=True)
             seconds = sum(operator.count * price.seconds(tokens) for operator, price in priced)
-            if self.all_reduces:
-                seconds += self.all_reduces * self.all_reduce_price.seconds(tokens * self.hidden_bytes)
+            for all_reduce in self.all_reduces:
+                seconds += all_reduce.count * self.all_reduce_price.seconds(tokens * all_reduce.bytes_per_token)
             price = self._linear_ns[tokens] = seconds * NS_PER_S
         return price
 

@@ -9,7 +9,8 @@ class Attention:
     """Multi-head, multi-query or grouped-query attention of one layer.
 
     ``head_dim`` is the width of a query and key head, ``value_head_dim`` of a value head. ``window_tokens`` is
-    the sliding window, None when a token sees its whole past.
+    the sliding window, None when a token sees its whole past. ``query_key_norm`` tells of norms on queries and keys,
+    ``norm_across_heads`` that each is over all heads together, so that tensor-parallel ranks must sum it.
     """
 
     query_heads: int
@@ -20,6 +21,7 @@ class Attention:
     projection_bias: bool = False
     output_bias: bool = False
     query_key_norm: bool = False
+    norm_across_heads: bool = False
     sinks: bool = False
 
     @property
@@ -64,7 +66,8 @@ class MixtureOfExperts:
     """A routed feed-forward block: each token runs through ``experts_per_token`` of ``experts``.
 
     ``shared_intermediate_size`` is the total width of the experts that every token runs through (0: none);
-    ``bias`` tells of the experts, ``router_bias`` of one number per expert added to the router's scores.
+    ``bias`` tells of the experts, ``router_bias`` of one number per expert added to the router's scores,
+    ``router_dtype`` of what engines compute the router in.
     """
 
     experts: int
@@ -74,6 +77,7 @@ class MixtureOfExperts:
     gated: bool = True
     bias: bool = False
     router_bias: bool = False
+    router_dtype: str = "bf16"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ class MiniMaxM2Config(RoutedConfig, GroupedQueryConfig):
     """MiniMax-M2: full grouped-query attention and experts in every layer, a balancing bias per expert.
 
     Norms on queries and keys span all heads of a layer (``qk_norm_type`` per_layer), so that their weights are a
-    few more than a norm per head has; a ``ModelSpec`` counts them as one per head width. The multi-token-prediction
+    few more than a norm per head has; a ``ModelSpec`` counts them as one per head width. The router is computed in fp32
+    (vLLM, models/minimax_m2.py). The multi-token-prediction
     modules are left out, as serving works without them.
     """
 
@@ -29,13 +30,17 @@ class MiniMaxM2Config(RoutedConfig, GroupedQueryConfig):
     def layer(self, index: int) -> Layer:
         """Attention and experts, the same in all layers."""
         experts = MixtureOfExperts(
-            self.num_local_experts, self.num_experts_per_tok, self.intermediate_size, router_bias=True
+            self.num_local_experts,
+            self.num_experts_per_tok,
+            self.intermediate_size,
+            router_bias=True,
+            router_dtype="fp32",
         )
         return self.attention(index), experts
 
     def attention_traits(self) -> dict[str, bool]:
-        """Norms on queries and keys."""
-        return {"query_key_norm": True}
+        """Norms on queries and keys, over all heads."""
+        return {"query_key_norm": True, "norm_across_heads": True}
 
     @field_validator("attn_type_list")
     @classmethod

@@ -1,6 +1,6 @@
 import pytest
 
-from simcore.cost.operators import attention_work, head_operators, layer_operators
+from simcore.cost.operators import AllReduce, all_reduces, attention_work, head_operators, layer_operators
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import count_parameters, input_embedding_parameters, load_model, preset_names, weight_bytes
 
@@ -82,3 +82,19 @@ def test_a_batch_reads_as_many_experts_as_balanced_routing_hits():
 def test_sliding_and_full_layers_are_counted_apart():
     works = attention_work(load_model("gemma-3-27b"), KvFormat(), 1)
     assert {(work.window_tokens, work.count) for work in works} == {(1024, 52), (None, 10)}
+
+
+def test_ranks_sum_twice_a_layer_and_for_norms_over_all_heads():
+    assert list(all_reduces(load_model("llama-3.1-8b"))) == [AllReduce("all_reduce", 64, 8192)]
+    assert list(all_reduces(load_model("minimax-m2.5"))) == [
+        AllReduce("all_reduce", 124, 6144),
+        AllReduce("query_key_norm_all_reduce", 62, 8),
+    ]
+
+
+@pytest.mark.parametrize(("name", "launches"), [("qwen3-32b", 2), ("minimax-m2.5", 4), ("llama-3.1-8b", None)])
+def test_norms_on_queries_and_keys_are_kernels_of_their_own(name, launches):
+    found = [operator for operator in layer_and_head(name, ranks=2) if operator.name == "query_key_norm"]
+    assert [operator.launches for operator in found] == ([] if launches is None else [launches])
+    if name == "qwen3-32b":  # 32 of 64 query heads and 4 of 8 key heads, 128 wide, read and written in 16 bits
+        assert found[0].bytes(10) == 10 * 2 * 2 * (32 + 4) * 128
