@@ -32,6 +32,9 @@ class Replica:
     With ``fast_forward`` the steps of a plan that stands for more than one are executed in one jump, up to the next
     finish, shortage of memory or window crossing; an arrival that may change the plan ends the jump with the step in
     progress. Results are the same to the bit. ``check`` recounts all books after every step, for tests.
+
+    With ``overlapped``, a step is scheduled when the one before it starts, as asynchronous engines do so that the
+    accelerator never waits for the host; it cannot have who came later, unless nobody runs.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Replica:
         alone: bool = False,
         fast_forward: bool = True,
         check: bool = False,
+        overlapped: bool = False,
     ) -> None:
         self.index = index
         self.scheduler = scheduler
@@ -71,6 +75,8 @@ class Replica:
         self._interruptible = False
         self._next_step_unallocated = False
         self._in_progress: tuple[BatchPlan, int, StepDurations] | None = None
+        self._overlapped = overlapped
+        self._last_start_ns = 0
         self._sampled_rows = 0
         self._row: list[int] = []
         self._same_batch = False
@@ -81,13 +87,17 @@ class Replica:
 
     def submit(self, request: Request, output_tokens: int) -> None:
         """Take in a request that just arrived; it will generate ``output_tokens``."""
-        if self.scheduler.groups is not None:
+        waits = self._overlapped and self._idle is None
+        if self.scheduler.groups is not None and not waits:
             self.catch_up()
         self._executor.expect(request, output_tokens)
         for predictor in self._seeing_predictors:
             predictor.reveal(request, output_tokens)
         self.open_requests[request.number] = request
-        self.scheduler.submit(request, to_s(self._clock.now_ns))
+        if waits:
+            self.scheduler.incoming.append((self._clock.now_ns, request))
+        else:
+            self.scheduler.submit(request, to_s(self._clock.now_ns))
         self._look_again()
 
     def give_up(self, request: Request, reason: str) -> None:
@@ -99,10 +109,21 @@ class Replica:
         self._look_again()
 
     def _abort_given_up(self) -> None:
+        incoming = self.scheduler.incoming
         for request in self._given_up:
-            self.scheduler.drop(request)
+            entry = next((entry for entry in incoming if entry[1] is request), None)
+            if entry is None:
+                self.scheduler.drop(request)
+            else:
+                incoming.remove(entry)
             self._forget(request)
         self._given_up.clear()
+
+    def _receive(self, until_ns: int) -> None:
+        """Let the scheduler see who came until then."""
+        incoming, now_s = self.scheduler.incoming, to_s(self._clock.now_ns)
+        while incoming and incoming[0][0] <= until_ns:
+            self.scheduler.submit(incoming.popleft()[1], now_s)
 
     def _look_again(self) -> None:
         """Plan anew as soon as the step in progress is done."""
@@ -161,6 +182,8 @@ class Replica:
                 next_event_ns = clock.next_event_ns
             if self._given_up:
                 self._abort_given_up()
+            if scheduler.incoming:
+                self._receive(self._last_start_ns if scheduler.running else start_ns)
             plan = scheduler.plan(start_ns)
             for request in plan.preempted:
                 self.tokens.preempted(request)
@@ -171,7 +194,9 @@ class Replica:
             if plan.dropped or scheduler.loading is not None:
                 next_event_ns = clock.next_event_ns  # what dropping led to may be due at once, and so may a transfer
             if not plan.decoding and not plan.chunks:
-                if not plan.preempted and not plan.dropped:
+                if scheduler.incoming:
+                    self._receive(start_ns)
+                elif not plan.preempted and not plan.dropped:
                     yield self._sleep(plan.retry_ns)
                 continue
             self._open_steps_row(plan, start_ns)
@@ -180,6 +205,8 @@ class Replica:
             within_ns = next_event_ns - start_ns if cut_short else FOREVER
             if plan.retry_ns is not None:
                 within_ns = min(within_ns, max(plan.retry_ns - start_ns, 1))
+            if scheduler.incoming:
+                within_ns = 0
             durations_ns = self._price(plan, within_ns)
             if scheduler.swapping is not None:
                 durations_ns = self._after_swaps(scheduler.swapping, start_ns, durations_ns)
@@ -261,6 +288,7 @@ class Replica:
         """Note that the plan's steps, which began at ``start_ns``, are done."""
         scheduler, executor, pool = self.scheduler, self._executor, self.scheduler.pool
         steps = len(durations_ns)
+        self._last_start_ns = now_ns - int(durations_ns[-1])
         if scheduler.groups is not None:
             scheduler.groups.took(plan, sum(map(int, durations_ns)))
         if plan.chunks or plan.stalled:

@@ -47,6 +47,7 @@ class HostOverhead:
     mixed_graphs: bool = False
     request_s: float = 0.0
     per_prompt_token_s: float = 0.0
+    overlapped: bool = False
 
 
 ROOFLINE_MATMUL_ERRORS = (-0.39, -0.28, -0.15, -0.12, -0.01, 0.07, 0.15)

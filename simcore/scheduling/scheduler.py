@@ -1,5 +1,6 @@
 """The scheduler of one replica: fills each step within the limits that its policies set."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -58,6 +59,7 @@ class Scheduler(SchedulerView):
         self.batching = batching
         self.preemption = preemption
         self.memory = memory
+        self.incoming: deque[tuple[int, Request]] = deque()
         self.running: dict[int, Request] = {}
         self.prefilling: dict[int, Request] = {}
         self.pool = DecodePool(memory.block_size_tokens, window_tokens, memory.blocks_each)
@@ -129,7 +131,8 @@ class Scheduler(SchedulerView):
                 promotion_s = self.waiting.next_promotion_s()
                 if promotion_s is not None and plan.decoding:
                     plan.retry_ns = int(promotion_s * NS_PER_S) - 1
-            room = limits.max_batched_tokens > plan.decoding and not full
+            # where prompts are whole, decodes may pause for them
+            room = not full and (limits.whole_prompts or limits.max_batched_tokens > plan.decoding)
             plan.admits_arrivals = room or self._displacement is not None
         if limits.retry_at_s is not None:
             plan.retry_ns = round(limits.retry_at_s * NS_PER_S)

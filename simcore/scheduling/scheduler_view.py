@@ -1,5 +1,6 @@
 """What policies see of a scheduler between two steps."""
 
+from collections import deque
 from collections.abc import Callable
 
 from simcore.memory import KVMemory
@@ -15,6 +16,8 @@ class SchedulerView:
     """The ``ReplicaView`` of policies, over the state of the scheduler that extends it."""
 
     memory: KVMemory
+    incoming: deque[tuple[int, Request]]
+    """Requests that the scheduler does not see yet, each with the time it came."""
     waiting: WaitingQueue
     running: dict[int, Request]
     prefilling: dict[int, Request]
@@ -27,8 +30,8 @@ class SchedulerView:
 
     @property
     def waiting_requests(self) -> int:
-        """Requests that wait to run: in the queue, for their prefix to be loaded, or in swap space."""
-        waiting = self.waiting.size
+        """Requests that wait to run: in the queue or before it, for their prefix to be loaded, or in swap space."""
+        waiting = self.waiting.size + len(self.incoming)
         if self.loading is not None:
             waiting += self.loading.size
         return waiting if self.swapping is None else waiting + len(self.swapping.away)

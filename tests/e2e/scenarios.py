@@ -93,7 +93,8 @@ def prepare(document: Mapping[str, Any], folder: Path) -> Simulation:
     if rows is not None:
         lines = ["arrival_s,prompt_tokens,output_tokens", *(",".join(map(str, row)) for row in rows)]
         (folder / "trace.csv").write_text("\n".join(lines) + "\n")
-        document["workload"] = {"trace": "trace.csv", "format": "csv"}
+        others = {key: value for key, value in document["workload"].items() if key != "rows"}
+        document["workload"] = {"trace": "trace.csv", "format": "csv"} | others
     with squeeze_registered():
         return Simulation.prepare(document, folder)
 
