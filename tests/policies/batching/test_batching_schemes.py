@@ -6,6 +6,7 @@ from policies.batching.bucketed import Bucketed
 from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.batching.decode_prefill_alternate import DecodePrefillAlternate
 from policies.batching.dynamic import Dynamic
+from policies.batching.in_flight import InFlight
 from policies.batching.prefill_first import PrefillFirst
 from policies.batching.queue_aware import QueueAware
 from policies.batching.slo_feedback import SloFeedback
@@ -50,6 +51,35 @@ def test_prompts_go_first_if_the_next_one_fits(next_blocks, running, prefills):
     limits = PrefillFirst(max_running_requests=4).limits(replica, 0.0)
     assert (limits.admit, limits.decode) == (prefills, not prefills)
     assert limits.whole_prompts
+
+
+@pytest.mark.parametrize(
+    ("done", "looks", "stable"), [(30, True, FOREVER), (31, False, 29), (59, False, 1), (60, True, FOREVER)]
+)
+def test_new_requests_are_looked_for_every_so_many_decode_steps(done, looks, stable):
+    policy = PrefillFirst(receive_interval_steps=30)
+    waiting = FakeReplica(1, 1, 1, next_blocks=1, free_blocks=10, decode_steps=done)
+    limits = policy.limits(waiting, 0.0)
+    assert (limits.admit, limits.decode, limits.stable_steps) == (looks, not looks, stable)
+
+
+def test_new_requests_are_looked_for_after_prompts_and_when_nobody_runs():
+    policy = PrefillFirst(receive_interval_steps=30)
+    assert policy.limits(FakeReplica(2, 0, 0, next_blocks=1, free_blocks=10, decode_steps=7), 0.0).admit
+    replica = FakeReplica(1, 1, 1, next_blocks=1, free_blocks=10, decode_steps=7)
+    assert policy.limits(replica, 0.0).admit
+    assert policy.limits(replica, 0.0).admit
+    replica.next_blocks = None
+    assert not policy.limits(replica, 0.0).admit
+    replica.next_blocks, replica.decode_steps = 1, 36
+    assert not policy.limits(replica, 0.0).admit
+    replica.decode_steps = 37
+    assert policy.limits(replica, 0.0).admit
+
+
+def test_prompts_in_flight_are_whole_beside_decodes():
+    limits = InFlight(max_batched_tokens=100).limits(FakeReplica(3, 3, 3), 0.0)
+    assert (limits.decode, limits.admit, limits.whole_prompts, limits.max_batched_tokens) == (True, True, True, 100)
 
 
 def alternate(steps, next_blocks=1, decoding=2, accepted=True):

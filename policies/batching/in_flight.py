@@ -1,0 +1,33 @@
+"""In-flight batching of whole prompts."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from policies.batching import Batching, StepLimits
+from policies.bounds import check_counts
+from policies.views import ReplicaView
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight(Batching):
+    """Decode every running request in every step, beside as many whole prompts as the token budget has room for.
+
+    A prompt is never cut: it waits until the budget that decodes leave holds all of it, and one longer than the budget
+    has a step for itself.
+
+    Source: TensorRT-LLM, in-flight batching without chunked context, as ``trtllm-serve`` does by default.
+    """
+
+    whole_prompts: ClassVar[bool] = True
+
+    max_batched_tokens: int = 8192
+    max_running_requests: int = 2048
+
+    def __post_init__(self) -> None:
+        check_counts(self, "max_running_requests", "max_batched_tokens")
+
+    def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
+        """The same in every step."""
+        return StepLimits(
+            self.max_batched_tokens, self.max_running_requests, self.max_batched_tokens, whole_prompts=True
+        )
