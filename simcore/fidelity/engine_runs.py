@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from math import isfinite
 from pathlib import Path
 
@@ -31,6 +32,7 @@ _COLUMNS = (
 )
 _DATED_DUMP = re.compile(r"(db-dump/|source_file=)\d{4}-\d{2}-\d{2}\b")
 _CONCURRENCY = re.compile(r"silicon_concurrency=(\d+)")
+_MEASURED = re.compile(r"measured=(\d{4}-\d{2}-\d{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class EngineRun:
 
     name: str
     source: str
+    measured_on: date | None
     engine: str
     version: str
     model: str
@@ -85,9 +88,11 @@ class _Row:
 
     def run(self) -> EngineRun:
         stated = _CONCURRENCY.search(self._text("silicon_data_source"))
+        measured = _MEASURED.search(self._text("silicon_data_source"))
         return EngineRun(
             name=self._text("id"),
             source=self._text("silicon_data_source"),
+            measured_on=date.fromisoformat(measured[1]) if measured else None,
             engine=self._required("backend"),
             version=self._text("backend_version"),
             model=self._required("model_path"),

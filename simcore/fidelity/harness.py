@@ -1,6 +1,7 @@
 """From a measured engine run to the scenario that repeats it, as its harness ran it."""
 
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from math import ceil
@@ -35,19 +36,27 @@ class Setup(BaseModel):
     engine: str
     models: list[str] | None = None
     accelerators: list[str] | None = None
+    measured_before: date | None = None
+    least_concurrency: int = 1
+    batching: str | None = None
     max_running_requests: int | Literal["concurrency"] | None = None
     max_batched_tokens: int | None = None
     room_for_prompt: bool = False
+    receive_interval_steps: int | None = None
+    expert_kernels: str | None = None
+    graph_tokens: int | None = None
     kv_cache: Literal["bf16", "fp8"] = "bf16"
     gpu_memory_utilization: float | None = None
     source: str
 
-    def fits(self, engine: str, model: str, accelerator: str) -> bool:
-        """Whether a run meets the conditions."""
+    def fits(self, named: "_Named", concurrency: int, measured_on: date | None) -> bool:
+        """Whether a run meets the conditions; one of no stated date counts as late."""
         return (
-            engine == self.engine
-            and (self.models is None or model in self.models)
-            and (self.accelerators is None or accelerator in self.accelerators)
+            named.engine == self.engine
+            and (self.models is None or named.model in self.models)
+            and (self.accelerators is None or named.accelerator in self.accelerators)
+            and concurrency >= self.least_concurrency
+            and (self.measured_before is None or (measured_on is not None and measured_on < self.measured_before))
         )
 
 
@@ -162,22 +171,32 @@ def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]
     }
     if not run.known_harness:
         return document
-    setup = next(setup for setup in setups() if setup.fits(named.engine, named.model, named.accelerator))
-    batching: dict[str, Any] = {}
-    if setup.max_running_requests is not None:
-        slots = setup.max_running_requests
-        batching["max_running_requests"] = concurrency if slots == "concurrency" else slots
-    if setup.max_batched_tokens is not None:
-        batching["max_batched_tokens"] = setup.max_batched_tokens
-        if setup.room_for_prompt:
-            blocks = ceil((concurrency + run.prompt_tokens + _TRT_ALIGNMENT_TOKENS) / _TRT_ALIGNMENT_TOKENS)
-            batching["max_batched_tokens"] = max(setup.max_batched_tokens, blocks * _TRT_ALIGNMENT_TOKENS)
+    setup = next(setup for setup in setups() if setup.fits(named, concurrency, run.measured_on))
+    batching = _batching(setup, concurrency, run.prompt_tokens)
     if batching:
         document["scheduler"] = {"batching": batching}
+    if setup.expert_kernels is not None:
+        document["pricing"] = {"profile": "auto", "expert_kernels": setup.expert_kernels}
+    if setup.graph_tokens is not None:
+        document["host"] = {"graph_tokens": setup.graph_tokens}
     if setup.gpu_memory_utilization is not None:
         memory["gpu_memory_utilization"] = setup.gpu_memory_utilization
     document["precision"]["kv_cache"] = setup.kv_cache
     return document
+
+
+def _batching(setup: Setup, concurrency: int, prompt_tokens: int) -> dict[str, Any]:
+    slots, budget = setup.max_running_requests, setup.max_batched_tokens
+    if setup.room_for_prompt:
+        blocks = ceil((concurrency + prompt_tokens + _TRT_ALIGNMENT_TOKENS) / _TRT_ALIGNMENT_TOKENS)
+        budget = max(budget or 0, blocks * _TRT_ALIGNMENT_TOKENS)
+    settings = {
+        "name": setup.batching,
+        "max_running_requests": concurrency if slots == "concurrency" else slots,
+        "max_batched_tokens": budget,
+        "receive_interval_steps": setup.receive_interval_steps,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _length(tokens: int, varied: bool) -> dict[str, Any]:

@@ -1,3 +1,5 @@
+from datetime import date
+
 import pytest
 
 from simcore.errors import FileError
@@ -90,6 +92,49 @@ def test_room_is_made_for_a_prompt_that_is_never_cut(tmp_path):
     budget = found.document["scheduler"]["batching"]["max_batched_tokens"]
     assert budget >= 8192 + 4
     assert budget % 64 == 0
+
+
+@pytest.mark.parametrize(
+    ("measured", "concurrency", "prompt", "budget"),
+    [
+        ("2025-11-02", 64, 1024, 1152),
+        ("2025-11-02", 64, 8192, 8320),
+        ("2026-02-03", 64, 1024, 8192),
+        ("2026-02-03", 256, 8192, 8512),
+    ],
+)
+def test_a_row_is_set_up_as_scripts_were_when_it_was_measured(tmp_path, measured, concurrency, prompt, budget):
+    """The older scripts of DeepSeek-V3 had room for one prompt and a token per client; later ones for 8192 at least."""
+    source = f"db-dump/2026-04-27; silicon_concurrency={concurrency}; measured={measured}T00:00:00.000Z"
+    change = {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-V3", "isl": str(prompt), "batch_size": ""}
+    found = case(tmp_path, **change, silicon_data_source=source)
+    assert isinstance(found, Case)
+    assert found.document["scheduler"]["batching"]["max_batched_tokens"] == budget
+
+
+@pytest.mark.parametrize(("concurrency", "steps"), [(4, 10), (16, 30), (64, 30)])
+def test_setups_may_depend_on_concurrency(tmp_path, concurrency, steps):
+    source = f"db-dump/2026-04-27; silicon_concurrency={concurrency}; measured=2026-03-25"
+    change = {"backend": "sglang", "model_path": "deepseek-ai/DeepSeek-V3", "system": "b200_sxm", "batch_size": ""}
+    found = case(tmp_path, **change, silicon_data_source=source)
+    assert isinstance(found, Case)
+    assert found.document["scheduler"]["batching"]["receive_interval_steps"] == steps
+
+
+def test_a_setup_may_choose_kernels_and_graphs(tmp_path):
+    found = case(
+        tmp_path, model_path="openai/gpt-oss-120b", system="h100_sxm", precision="fp4", gemm_quant_mode="nvfp4"
+    )
+    assert isinstance(found, Case)
+    assert found.document["pricing"]["expert_kernels"] == "marlin"
+    assert found.document["host"] == {"graph_tokens": 2048}
+    Simulation.prepare(found.document, tmp_path)
+
+
+def test_a_row_may_state_when_it_was_measured(tmp_path):
+    stated = {"silicon_data_source": "source_file=2026-04-06.csv; silicon_concurrency=4; measured=2025-12-08T00:00"}
+    dated, undated = read_engine_runs(write_rows(tmp_path / "runs.csv", stated, {}))
+    assert (dated.measured_on, undated.measured_on) == (date(2025, 12, 8), None)
 
 
 def test_no_row_of_the_measured_file_is_dropped(shared_data):
