@@ -5,7 +5,10 @@ import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.errors import UnsupportedFormError, require_form
 from kernels.launch import LaunchConfig, operation
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
 def silu_mul_reference(gate_up: torch.Tensor) -> torch.Tensor:
@@ -27,9 +30,18 @@ def _silu_mul(gate_up, out, width, block: tl.constexpr):
 CONFIG = LaunchConfig({"block": 1024}, num_warps=4, num_stages=1)
 
 
-@operation(silu_mul_reference)
+def _check(gate_up: torch.Tensor) -> None:
+    require_form("silu_mul", "dtype", gate_up.dtype, DTYPES)
+    if gate_up.ndim != 2 or gate_up.shape[1] % 2:
+        raise UnsupportedFormError("silu_mul", "shape", list(gate_up.shape), ["[tokens, 2 * width]"])
+
+
+@operation(silu_mul_reference, _check)
 def silu_mul(gate_up: torch.Tensor, *, config: LaunchConfig | None = None) -> torch.Tensor:
-    """``silu(gate) * up`` of ``gate_up`` [tokens, 2 * width], gates first; [tokens, width] in its type."""
+    """``silu(gate) * up`` of ``gate_up`` [tokens, 2 * width], gates first; [tokens, width] in its type.
+
+    Raises ``UnsupportedFormError`` for another shape, or a type that is no float of 16 or 32 bits.
+    """
     tokens, width = gate_up.shape[0], gate_up.shape[1] // 2
     out = torch.empty((tokens, width), dtype=gate_up.dtype, device=gate_up.device)
     config = config or CONFIG

@@ -3,13 +3,17 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+import torch
+
 
 class UnsupportedFormError(ValueError):
     """A form of an operation (a data type, a head dimension, a block size...) that no kernel exists for."""
 
     def __init__(self, operation: str, parameter: str, value: object, supported: Iterable[object]) -> None:
-        forms = ", ".join(str(form) for form in supported)
-        super().__init__(f"{operation} has no form with {parameter} {value}; it has {forms}")
+        forms = [str(form) for form in supported]
+        nearest = get_close_matches(value, forms, n=1) if isinstance(value, str) else []
+        hint = f" (did you mean {nearest[0]}?)" if nearest else ""
+        super().__init__(f"{operation} has no form with {parameter} {value}; it has {', '.join(forms)}{hint}")
 
 
 class UnknownOperationError(AttributeError):
@@ -27,3 +31,9 @@ def require_form(operation: str, parameter: str, value: object, supported: Itera
     forms = list(supported)
     if value not in forms:
         raise UnsupportedFormError(operation, parameter, value, forms)
+
+
+def require_rows(operation: str, name: str, tensor: torch.Tensor) -> None:
+    """Raise ``UnsupportedFormError`` unless the last dimension of ``tensor`` lies in one piece."""
+    if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
+        raise UnsupportedFormError(operation, f"strides of {name}", tensor.stride(), ["rows that lie in one piece"])

@@ -4,6 +4,8 @@ The first makes gates and ups of the same columns in one program, so that only t
 writes one row per copy, scaled by its routing weight, where ``sum_copies`` finds it.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -169,7 +171,21 @@ def _down(
     tl.store(pointers, total.to(out.dtype.element_ty), mask=inside[:, None] & columns_inside[None, :])
 
 
-@operation(expert_gate_up_reference)
+def check_experts(operation_name: str, x: torch.Tensor, experts: ExpertWeights) -> None:
+    """Raise ``UnsupportedFormError`` for a type or an activation that no kernel has."""
+    require_form(operation_name, "type", x.dtype, DTYPES)
+    require_form(operation_name, "activation", experts.activation, ACTIVATIONS)
+
+
+def _check_gate_up(x: torch.Tensor, experts: ExpertWeights, order: SortedCopies) -> None:
+    check_experts("expert_gate_up", x, experts)
+
+
+def _check_down(middle: torch.Tensor, experts: ExpertWeights, *_: Any, **__: Any) -> None:
+    check_experts("expert_down", middle, experts)
+
+
+@operation(expert_gate_up_reference, _check_gate_up, strided=("x",))
 def expert_gate_up(
     x: torch.Tensor, experts: ExpertWeights, order: SortedCopies, *, config: LaunchConfig | None = None
 ) -> torch.Tensor:
@@ -178,8 +194,6 @@ def expert_gate_up(
     A ``config`` must have the ``block_m`` that ``order`` was cut by. Raises ``UnsupportedFormError`` for other types
     than fp16, bf16 and fp32, and for an activation that there is not.
     """
-    require_form("expert_gate_up", "type", x.dtype, DTYPES)
-    require_form("expert_gate_up", "activation", experts.activation, ACTIVATIONS)
     config = config or gate_up_config(order.block_m, experts.hidden, x.element_size(), capability(x.device))
     require_form("expert_gate_up", "block_m", config.tiles["block_m"], [order.block_m])
     if x.stride(1) != 1:
@@ -210,7 +224,7 @@ def expert_gate_up(
     return out
 
 
-@operation(expert_down_reference)
+@operation(expert_down_reference, _check_down, strided=("routing_weights",))
 def expert_down(
     middle: torch.Tensor,
     experts: ExpertWeights,
@@ -225,7 +239,6 @@ def expert_down(
     [tokens, k]. A ``config`` must have the ``block_m`` that ``order`` was cut by. Raises ``UnsupportedFormError`` for
     other types than fp16, bf16 and fp32.
     """
-    require_form("expert_down", "type", middle.dtype, DTYPES)
     hidden, intermediate, copies = experts.hidden, experts.intermediate, len(order.copies)
     if config is None:
         chip = capability(middle.device)

@@ -1,5 +1,7 @@
 """Which experts a token visits, and with what weight."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -67,7 +69,11 @@ def _route_top_k(
 _CONFIG = LaunchConfig(num_warps=1, num_stages=1)
 
 
-@operation(route_top_k_reference)
+def _check(logits: torch.Tensor, k: int, *_: Any, **__: Any) -> None:
+    require_form("route_top_k", "k", k, range(1, logits.shape[1] + 1))
+
+
+@operation(route_top_k_reference, _check, strided=("logits",))
 def route_top_k(
     logits: torch.Tensor,
     k: int,
@@ -83,7 +89,6 @@ def route_top_k(
     token with weight 1. Raises ``UnsupportedFormError`` for a ``k`` above the number of experts.
     """
     tokens, experts = logits.shape
-    require_form("route_top_k", "k", k, range(1, experts + 1))
     chosen = k + shared_experts
     weights = torch.empty((tokens, chosen), dtype=torch.float32, device=logits.device)
     ids = torch.empty((tokens, chosen), dtype=torch.int32, device=logits.device)

@@ -144,7 +144,7 @@ def launch_config(copies: int) -> LaunchConfig:
     return LaunchConfig({"chunk": chunk}, num_warps=chunk // 64, num_stages=1)
 
 
-@operation(sort_tokens_by_expert_reference)
+@operation(sort_tokens_by_expert_reference, strided=("expert_ids",))
 def sort_tokens_by_expert(
     expert_ids: torch.Tensor, experts: int, block_m: int, *, config: LaunchConfig | None = None
 ) -> SortedCopies:

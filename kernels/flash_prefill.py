@@ -1,6 +1,7 @@
 """Prefill attention: whole prompts or chunks of them, of different lengths in one batch."""
 
 import math
+from typing import Any
 
 import torch
 import triton
@@ -13,6 +14,7 @@ from kernels.launch import LaunchConfig, capability, operation
 from kernels.prefill_inputs import (
     CACHE_TYPE_NAMES,
     HEAD_DIMS,
+    STRIDED,
     STRIDES,
     TYPE_NAMES,
     argument_types,
@@ -75,7 +77,29 @@ def _config(block_d: int, block_m: int, block_n: int, warps: int, stages: int, d
     return LaunchConfig({**tiles, "descriptors": descriptors}, warps, stages)
 
 
-@operation(flash_prefill_reference)
+def _check(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    query_starts: torch.Tensor,
+    max_query_tokens: int,
+    scale: float,
+    *,
+    key_cache: torch.Tensor | None = None,
+    value_cache: torch.Tensor | None = None,
+    block_tables: torch.Tensor | None = None,
+    prefix_lengths: torch.Tensor | None = None,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    **_: Any,
+) -> None:
+    check_tokens("flash_prefill", q, k, v, scale)
+    if key_cache is not None:
+        cache = (key_cache, value_cache, block_tables, prefix_lengths, key_scales, value_scales)
+        check_prefix("flash_prefill", q.dtype, *cache)
+
+
+@operation(flash_prefill_reference, _check, STRIDED)
 def flash_prefill(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -109,10 +133,6 @@ def flash_prefill(
 
     Raises ``UnsupportedFormError`` for what the kernel has no form for.
     """
-    check_tokens("flash_prefill", q, k, v, scale)
-    if key_cache is not None:
-        cache = (key_cache, value_cache, block_tables, prefix_lengths, key_scales, value_scales)
-        check_prefix("flash_prefill", q.dtype, *cache)
     heads, head_dim = q.shape[1:]
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     sequences = len(query_starts) - 1

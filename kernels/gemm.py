@@ -18,7 +18,12 @@ def gemm_reference(a: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
     return (product if bias is None else product + bias.double()).to(a.dtype)
 
 
-@operation(gemm_reference)
+def _check(a: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+    require_form("gemm", "dtype", a.dtype, DTYPES)
+    require_operands("gemm", a, weight, bias)
+
+
+@operation(gemm_reference, _check)
 def gemm(
     a: torch.Tensor,
     weight: torch.Tensor,
@@ -32,8 +37,6 @@ def gemm(
     be compared with, not to be fast. Raises ``UnsupportedFormError`` for another data type, ``ValueError`` for
     operands that do not fit each other.
     """
-    require_form("gemm", "dtype", a.dtype, DTYPES)
-    require_operands("gemm", a, weight, bias)
     (m, k), n = a.shape, weight.shape[0]
     items: Items = "float32" if a.dtype == torch.float32 else "16-bit"
     config = config or matmul_config(m, n, k, items, capability(a.device))

@@ -83,9 +83,6 @@ def _launch(
     axis: int,
     config: LaunchConfig | None,
 ) -> None:
-    require_form(name, "axis", axis, (0, 1))
-    if not (source.is_contiguous() and destination.is_contiguous()):
-        require_form(name, "layout", "that is not contiguous", ["contiguous tensors"])
     layers = 1 if axis == 0 else source.shape[0]
     block_bytes = source.shape[axis + 1 :].numel() * source.itemsize
     word = next(kind for kind in _WORDS if block_bytes % kind.itemsize == 0)
@@ -104,7 +101,19 @@ def _launch(
         )
 
 
-@operation(copy_blocks_reference)
+def _check_copy(cache: torch.Tensor, sources: torch.Tensor, destinations: torch.Tensor, axis: int = 0) -> None:
+    require_form("copy_blocks", "axis", axis, (0, 1))
+
+
+def _check_gather(cache: torch.Tensor, blocks: torch.Tensor, axis: int = 0) -> None:
+    require_form("gather_blocks", "axis", axis, (0, 1))
+
+
+def _check_scatter(buffer: torch.Tensor, cache: torch.Tensor, blocks: torch.Tensor, axis: int = 0) -> None:
+    require_form("scatter_blocks", "axis", axis, (0, 1))
+
+
+@operation(copy_blocks_reference, _check_copy)
 def copy_blocks(
     cache: torch.Tensor,
     sources: torch.Tensor,
@@ -121,7 +130,7 @@ def copy_blocks(
     return cache
 
 
-@operation(gather_blocks_reference)
+@operation(gather_blocks_reference, _check_gather)
 def gather_blocks(
     cache: torch.Tensor, blocks: torch.Tensor, axis: int = 0, *, config: LaunchConfig | None = None
 ) -> torch.Tensor:
@@ -132,7 +141,7 @@ def gather_blocks(
     return buffer
 
 
-@operation(scatter_blocks_reference)
+@operation(scatter_blocks_reference, _check_scatter)
 def scatter_blocks(
     buffer: torch.Tensor,
     cache: torch.Tensor,

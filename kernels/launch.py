@@ -1,12 +1,15 @@
 """How operations choose between kernel and reference, and what a launch is configured by."""
 
 import functools
+import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import torch
+
+from kernels.errors import UnsupportedFormError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,18 +49,31 @@ def capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
-def operation(reference: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def operation(
+    reference: Callable[P, R], check: Callable[..., None] | None = None, strided: Collection[str] = ()
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Mark a launcher as an operation: on CPU tensors, unless interpreted, it runs ``reference`` instead.
 
     The launcher takes the arguments of the reference and ``config``, a ``LaunchConfig`` that replaces the shipped one;
-    the reference needs no ``config`` and gets none.
+    the reference needs no ``config`` and gets none. On any device ``check``, which takes the same arguments, first
+    refuses forms that there are not; and so are tensors that are not contiguous, but those named in ``strided``.
     """
 
     def decorate(launcher: Callable[..., R]) -> Callable[..., R]:
+        names = tuple(inspect.signature(launcher).parameters)
+
         @functools.wraps(launcher)
         def chosen(*args: Any, config: LaunchConfig | None = None, **kwargs: Any) -> R:
-            tensor = next(value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor))
-            if tensor.device.type == "cpu" and not interpreted():
+            on_cpu = True
+            for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+                if isinstance(value, torch.Tensor):
+                    on_cpu = on_cpu and value.device.type == "cpu"
+                    if not (name in strided or value.is_contiguous()):
+                        what = f"strides of {name}"
+                        raise UnsupportedFormError(launcher.__name__, what, value.stride(), ["contiguous tensors"])
+            if check is not None:
+                check(*args, **kwargs)
+            if on_cpu and not interpreted():
                 return reference(*args, **kwargs)
             return launcher(*args, config=config, **kwargs)
 

@@ -7,6 +7,7 @@ split, which suits batches with at least as many pairs of sequence and key head 
 """
 
 import math
+from typing import Any
 
 import torch
 import triton
@@ -20,7 +21,7 @@ from kernels.flash_prefill import prefill_config
 from kernels.flash_prefill_kernel import prefill_program
 from kernels.flash_prefill_reference import flash_prefill_reference
 from kernels.launch import LaunchConfig, capability, operation
-from kernels.prefill_inputs import STRIDES, TYPE_NAMES, argument_types, check_prefix, check_tokens
+from kernels.prefill_inputs import STRIDED, STRIDES, TYPE_NAMES, argument_types, check_prefix, check_tokens
 
 
 @triton.jit
@@ -181,7 +182,32 @@ def mixed_attention_reference(
     )  # fmt: skip
 
 
-@operation(mixed_attention_reference)
+def _check(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    query_starts: torch.Tensor,
+    max_query_tokens: int,
+    decodes: int,
+    scale: float,
+    *,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    block_tables: torch.Tensor,
+    prefix_lengths: torch.Tensor,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    **_: Any,
+) -> None:
+    check_tokens("mixed_attention", q, k, v, scale)
+    cache = (key_cache, value_cache, block_tables, prefix_lengths, key_scales, value_scales)
+    check_prefix("mixed_attention", q.dtype, *cache)
+    sequences = len(query_starts) - 1
+    if not 0 <= decodes <= sequences:
+        raise UnsupportedFormError("mixed_attention", "decodes", decodes, [f"0 to {sequences} for as many sequences"])
+
+
+@operation(mixed_attention_reference, _check, STRIDED)
 def mixed_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -209,12 +235,7 @@ def mixed_attention(
 
     Raises ``UnsupportedFormError`` for what the kernel has no form for.
     """
-    check_tokens("mixed_attention", q, k, v, scale)
-    cache = (key_cache, value_cache, block_tables, prefix_lengths, key_scales, value_scales)
-    check_prefix("mixed_attention", q.dtype, *cache)
     sequences = len(query_starts) - 1
-    if not 0 <= decodes <= sequences:
-        raise UnsupportedFormError("mixed_attention", "decodes", decodes, [f"0 to {sequences} for as many sequences"])
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     heads, head_dim = q.shape[1:]
     kv_heads = k.shape[1]

@@ -7,13 +7,15 @@ latents is read once for both products, and by as many heads as a program can ho
 in ``kernels/paged_decode.py``.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
 from kernels.decode_steps import load_blocks, slots_in_blocks, softmax_step
-from kernels.errors import require_form
+from kernels.errors import require_form, require_rows
 from kernels.launch import LaunchConfig, capability, operation
 from kernels.split_reduction import choose_splits, multiprocessors, reduce_splits, reduction_forms, split_evenly
 
@@ -126,7 +128,16 @@ def launch_config(dtype: torch.dtype, batch: int, heads: int, block_size: int, s
     return LaunchConfig({"rows": 16, "tile_tokens": 32}, num_warps=4, num_stages=3)
 
 
-@operation(mla_decode_reference)
+def _check(q: torch.Tensor, latent_cache: torch.Tensor, block_tables: torch.Tensor, *_: Any, **__: Any) -> None:
+    require_form("mla_decode", "type", q.dtype, TYPES)
+    require_form("mla_decode", "cache type", latent_cache.dtype, [q.dtype])
+    require_form("mla_decode", "head dimension", q.shape[2], [HEAD_DIM])
+    require_form("mla_decode", "block size", latent_cache.shape[1], BLOCK_SIZES)
+    require_form("mla_decode", "strides within a block", latent_cache.stride()[1:], [(HEAD_DIM, 1)])
+    require_rows("mla_decode", "block_tables", block_tables)
+
+
+@operation(mla_decode_reference, _check, strided=("latent_cache", "block_tables"))
 def mla_decode(
     q: torch.Tensor,
     latent_cache: torch.Tensor,
@@ -148,12 +159,7 @@ def mla_decode(
 
     Raises ``UnsupportedFormError`` for other types, dimensions or block sizes.
     """
-    batch, heads, head_dim = q.shape
-    require_form("mla_decode", "type", q.dtype, TYPES)
-    require_form("mla_decode", "cache type", latent_cache.dtype, [q.dtype])
-    require_form("mla_decode", "head dimension", head_dim, [HEAD_DIM])
-    require_form("mla_decode", "block size", latent_cache.shape[1], BLOCK_SIZES)
-    require_form("mla_decode", "strides within a block", latent_cache.stride()[1:], [(HEAD_DIM, 1)])
+    batch, heads = q.shape[:2]
     out = torch.empty((batch, heads, LATENT_DIM), dtype=q.dtype, device=q.device)
     if not batch:
         return out

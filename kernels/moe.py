@@ -3,12 +3,14 @@
 Copies are added up in order, by a kernel of their own rather than by atomic additions: equal inputs give equal outputs.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
-from kernels.expert_gemms import expert_down, expert_gate_up
+from kernels.expert_gemms import check_experts, expert_down, expert_gate_up
 from kernels.expert_launch import rows_per_tile
 from kernels.expert_sorting import sort_tokens_by_expert
 from kernels.launch import LaunchConfig, operation
@@ -67,7 +69,11 @@ def sum_copies(
     return out
 
 
-@operation(moe_reference)
+def _check(x: torch.Tensor, experts: ExpertWeights, *_: Any, **__: Any) -> None:
+    check_experts("moe", x, experts)
+
+
+@operation(moe_reference, _check, strided=("x", "routing_weights", "expert_ids"))
 def moe(
     x: torch.Tensor,
     experts: ExpertWeights,
@@ -79,6 +85,7 @@ def moe(
     """The weighted sum, for each token of ``x`` [tokens, hidden], of the experts that it visits: [tokens, hidden].
 
     ``routing_weights`` fp32 and ``expert_ids`` int32 are [tokens, k]. A ``config`` says ``block_m``, for both GEMMs.
+    Raises ``UnsupportedFormError`` for other types than fp16, bf16 and fp32, and for an activation that there is not.
     """
     block_m = config.tiles["block_m"] if config else rows_per_tile(expert_ids.numel(), experts.experts)
     order = sort_tokens_by_expert(expert_ids, experts.experts, block_m)

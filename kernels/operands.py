@@ -13,8 +13,6 @@ def require_operands(operation: str, a: torch.Tensor, weight: torch.Tensor, bias
         raise ValueError(f"{operation} got a weight of {weight.dtype}; expected {a.dtype}, the type of a")
     require_shape(operation, "bias", bias, (weight.shape[0],))
     for name, tensor in (("a", a), ("weight", weight), ("bias", bias)):
-        if tensor is not None and not tensor.is_contiguous():
-            raise ValueError(f"{operation} got {name} with strides {tensor.stride()}; expected it contiguous")
         if tensor is not None and tensor.data_ptr() % 16:
             raise ValueError(
                 f"{operation} got {name} at address {tensor.data_ptr():#x}; expected a multiple of 16 bytes"

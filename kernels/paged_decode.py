@@ -7,13 +7,15 @@ several tiles ahead of the arithmetic, which is the online softmax of FlashAtten
 in base 2, for there is an instruction for ``2**x``.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
 from kernels.decode_steps import load_blocks, slots_in_blocks, softmax_step
-from kernels.errors import require_form
+from kernels.errors import UnsupportedFormError, require_form, require_rows
 from kernels.launch import LaunchConfig, operation
 from kernels.paged_decode_reference import paged_decode_reference
 from kernels.split_reduction import (
@@ -177,7 +179,24 @@ def _rows(group: int) -> int:
     return min(_MOST_ROWS, max(16, int(triton.next_power_of_2(group))))
 
 
-@operation(paged_decode_reference)
+def _check(
+    q: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, block_tables: torch.Tensor, *_: Any, **__: Any
+) -> None:
+    require_form("paged_decode", "query type", q.dtype, QUERY_TYPES)
+    require_form("paged_decode", "cache type", key_cache.dtype, (q.dtype, *QUANTISED_TYPES))
+    require_form("paged_decode", "head dimension", q.shape[2], HEAD_DIMS)
+    require_form("paged_decode", "block size", key_cache.shape[2], BLOCK_SIZES)
+    require_form("paged_decode", "type of value_cache", value_cache.dtype, [key_cache.dtype])
+    require_form("paged_decode", "value cache strides", value_cache.stride(), [key_cache.stride()])
+    inner = (key_cache.shape[2] * key_cache.shape[3], key_cache.shape[3], 1)
+    require_form("paged_decode", "strides within a block", key_cache.stride()[1:], [inner])
+    if q.shape[1] % key_cache.shape[1]:
+        kv_heads = key_cache.shape[1]
+        raise UnsupportedFormError("paged_decode", "heads", q.shape[1], [f"multiples of its {kv_heads} kv_heads"])
+    require_rows("paged_decode", "block_tables", block_tables)
+
+
+@operation(paged_decode_reference, _check, strided=("key_cache", "value_cache", "block_tables"))
 def paged_decode(
     q: torch.Tensor,
     key_cache: torch.Tensor,
@@ -209,7 +228,6 @@ def paged_decode(
     """
     batch, heads, head_dim = q.shape
     kv_heads, block_size = key_cache.shape[1:3]
-    _require_forms(q, key_cache, value_cache)
     out = torch.empty_like(q)
     if not batch:
         return out
@@ -242,16 +260,6 @@ def paged_decode(
     if partial is not None and log_sums is not None:
         reduce_splits(partial, log_sums, sinks, out)
     return out
-
-
-def _require_forms(q: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor) -> None:
-    require_form("paged_decode", "query type", q.dtype, QUERY_TYPES)
-    require_form("paged_decode", "cache type", key_cache.dtype, (q.dtype, *QUANTISED_TYPES))
-    require_form("paged_decode", "head dimension", q.shape[2], HEAD_DIMS)
-    require_form("paged_decode", "block size", key_cache.shape[2], BLOCK_SIZES)
-    require_form("paged_decode", "value cache strides", value_cache.stride(), [key_cache.stride()])
-    inner = (key_cache.shape[2] * key_cache.shape[3], key_cache.shape[3], 1)
-    require_form("paged_decode", "strides within a block", key_cache.stride()[1:], [inner])
 
 
 def compiled_forms() -> list[CompiledForm]:

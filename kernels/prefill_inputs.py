@@ -4,13 +4,15 @@ from typing import Any
 
 import torch
 
-from kernels.errors import UnsupportedFormError, require_form
+from kernels.errors import UnsupportedFormError, require_form, require_rows
 from kernels.launch import LaunchConfig
 
 HEAD_DIMS = (64, 96, 128, 256)
 BLOCK_SIZES = (16, 32, 64, 128)
 TYPE_NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}
 CACHE_TYPE_NAMES = {torch.int8: "i8", torch.float8_e4m3fn: "fp8e4nv"}
+STRIDED = ("q", "k", "v", "block_tables")
+"""Arguments that need not be contiguous, by the names that both operations give them."""
 STRIDES = ("query_stride", "key_stride", "value_stride", "table_stride")
 _OPTIONAL = ("sinks", "key_cache", "value_cache", "key_scales", "value_scales", "block_tables", "prefix_lengths")
 
@@ -45,10 +47,11 @@ def check_prefix(
     for name, part in parts.items():
         if part is None:
             raise UnsupportedFormError(operation, name, None, ["a tensor, where there is a key_cache"])
+    assert block_tables is not None
+    require_rows(operation, "block_tables", block_tables)
     for name, cache, scales in (("key_cache", key_cache, key_scales), ("value_cache", value_cache, value_scales)):
         assert cache is not None
         require_form(operation, f"data type of {name}", cache.dtype, [dtype] if scales is None else CACHE_TYPE_NAMES)
-        require_form(operation, f"contiguity of {name}", cache.is_contiguous(), [True])
 
 
 def argument_types(kind: str, config: LaunchConfig, sinks: bool, cache: str | None) -> tuple[dict[str, str], Any]:

@@ -81,9 +81,8 @@ def launch_config(width: int) -> LaunchConfig:
 
 
 def _quantise(
-    operation_name: str, x: torch.Tensor, dtype: torch.dtype, rows: int, width: int, config: LaunchConfig | None
+    x: torch.Tensor, dtype: torch.dtype, rows: int, width: int, config: LaunchConfig | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    require_form(operation_name, "dtype", dtype, LARGEST_CODE)
     codes = torch.empty(x.shape, dtype=dtype, device=x.device)
     scales = torch.empty(rows, dtype=torch.float32, device=x.device)
     config = config or launch_config(width)
@@ -94,7 +93,20 @@ def _quantise(
     return codes, scales
 
 
-@operation(quantise_per_token_reference)
+def _check_per_token(x: torch.Tensor, dtype: torch.dtype) -> None:
+    require_form("quantise_per_token", "dtype", dtype, LARGEST_CODE)
+    if x.shape[1] > WIDEST_ROW:
+        require_form("quantise_per_token", "width", x.shape[1], [f"up to {WIDEST_ROW}"])
+
+
+def _check_per_group(x: torch.Tensor, dtype: torch.dtype, group: int = 128) -> None:
+    require_form("quantise_per_group", "dtype", dtype, LARGEST_CODE)
+    require_form("quantise_per_group", "group", group, GROUPS)
+    if x.shape[1] % group:
+        require_form("quantise_per_group", "width", x.shape[1], [f"multiples of {group}"])
+
+
+@operation(quantise_per_token_reference, _check_per_token, strided=("x",))
 def quantise_per_token(
     x: torch.Tensor, dtype: torch.dtype, *, config: LaunchConfig | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -102,12 +114,10 @@ def quantise_per_token(
 
     Raises ``UnsupportedFormError`` for another type, or rows of more than 32,768.
     """
-    if x.shape[1] > WIDEST_ROW:
-        require_form("quantise_per_token", "width", x.shape[1], [f"up to {WIDEST_ROW}"])
-    return _quantise("quantise_per_token", x, dtype, x.shape[0], x.shape[1], config)
+    return _quantise(x, dtype, x.shape[0], x.shape[1], config)
 
 
-@operation(quantise_per_group_reference)
+@operation(quantise_per_group_reference, _check_per_group, strided=("x",))
 def quantise_per_group(
     x: torch.Tensor, dtype: torch.dtype, group: int = 128, *, config: LaunchConfig | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -115,11 +125,8 @@ def quantise_per_group(
 
     Raises ``UnsupportedFormError`` for a type, a group or a width (not a multiple of the group) that has no form.
     """
-    require_form("quantise_per_group", "group", group, GROUPS)
     tokens, width = x.shape
-    if width % group:
-        require_form("quantise_per_group", "width", width, [f"multiples of {group}"])
-    codes, scales = _quantise("quantise_per_group", x, dtype, tokens * (width // group), group, config)
+    codes, scales = _quantise(x, dtype, tokens * (width // group), group, config)
     return codes, scales.view(tokens, width // group)
 
 

@@ -1,11 +1,13 @@
 """RMSNorm (Zhang and Sennrich, 2019), alone or after the addition of a residual stream."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
-from kernels.errors import require_form
+from kernels.errors import require_form, require_rows
 from kernels.launch import LaunchConfig, operation
 
 WIDEST_ROW = 16384
@@ -79,10 +81,6 @@ def _launch(
     config: LaunchConfig | None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     width = x.shape[-1]
-    if width > WIDEST_ROW:
-        require_form("rms_norm", "width", width, [f"up to {WIDEST_ROW}"])
-    if x.ndim not in (2, 3):
-        require_form("rms_norm", "dimensions", x.ndim, [2, 3])
     rows_of_token = x[:, None] if x.ndim == 2 else x
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     total = None if residual is None else torch.empty(x.shape, dtype=x.dtype, device=x.device)
@@ -107,7 +105,14 @@ def _launch(
     return out, total
 
 
-@operation(rms_norm_reference)
+def _check(x: torch.Tensor, *_: Any, **__: Any) -> None:
+    if x.shape[-1] > WIDEST_ROW:
+        require_form("rms_norm", "width", x.shape[-1], [f"up to {WIDEST_ROW}"])
+    require_form("rms_norm", "dimensions", x.ndim, [2, 3])
+    require_rows("rms_norm", "x", x)
+
+
+@operation(rms_norm_reference, _check, strided=("x",))
 def rms_norm(
     x: torch.Tensor,
     weight: torch.Tensor,
@@ -125,7 +130,7 @@ def rms_norm(
     return _launch(x, None, weight, epsilon, one_plus_weight, config)[0]
 
 
-@operation(add_rms_norm_reference)
+@operation(add_rms_norm_reference, _check, strided=("x", "residual"))
 def add_rms_norm(
     x: torch.Tensor,
     residual: torch.Tensor,

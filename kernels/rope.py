@@ -176,7 +176,32 @@ def launch_config(head_dim: int, tokens: int) -> LaunchConfig:
     return LaunchConfig({"tile_heads": max(1, 512 // block), "block": block}, num_warps=num_warps, num_stages=1)
 
 
-@operation(rotate_and_write_reference)
+def _check(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    positions: torch.Tensor,
+    cos_sin: torch.Tensor,
+    slots: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> None:
+    name = "rotate_and_write"
+    head_dim, rotary_dims = queries.shape[2], cos_sin.shape[1]
+    if key_scales is None or value_scales is None:
+        require_form(name, "cache without scales in", key_cache.dtype, [torch.float16, torch.bfloat16, torch.float32])
+    else:
+        require_form(name, "cache with scales in", key_cache.dtype, LARGEST_CODE)
+    if rotary_dims % 2 or not 0 < rotary_dims <= head_dim:
+        require_form(name, "rotary_dims", rotary_dims, [f"even numbers up to {head_dim}"])
+    for which, heads in (("queries", queries), ("keys", keys), ("values", values)):
+        require_form(name, f"strides within a token of {which}", heads.stride()[1:], [(head_dim, 1)])
+
+
+@operation(rotate_and_write_reference, _check, strided=("queries", "keys", "values"))
 def rotate_and_write(
     queries: torch.Tensor,
     keys: torch.Tensor,
@@ -199,20 +224,8 @@ def rotate_and_write(
     Keys are quantised as rotated in float32. Raises ``UnsupportedFormError`` for a cache in int8 or fp8 without scales
     or in another type, and for rotary dimensions that are odd or more than there are.
     """
-    operation_name = "rotate_and_write"
     tokens, heads, head_dim = queries.shape
     kv_heads, rotary_dims = keys.shape[1], cos_sin.shape[1]
-    if key_scales is None or value_scales is None:
-        require_form(
-            operation_name, "cache without scales in", key_cache.dtype, [torch.float16, torch.bfloat16, torch.float32]
-        )
-    else:
-        require_form(operation_name, "cache with scales in", key_cache.dtype, LARGEST_CODE)
-    if rotary_dims % 2 or not 0 < rotary_dims <= head_dim:
-        require_form(operation_name, "rotary_dims", rotary_dims, [f"even numbers up to {head_dim}"])
-    for name, tensor in (("queries", queries), ("keys", keys), ("values", values)):
-        if tensor.stride()[1:] != (head_dim, 1):
-            require_form(operation_name, f"strides of {name}", tensor.stride(), [f"(any, {head_dim}, 1)"])
     out = torch.empty(queries.shape, dtype=queries.dtype, device=queries.device)
     keys_out = torch.empty(keys.shape, dtype=keys.dtype, device=keys.device)
     config = config or launch_config(head_dim, tokens)

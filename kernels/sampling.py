@@ -6,11 +6,14 @@ therefore depends neither on the batch nor on how a kernel finds them. First all
 the winner is surely among the kept, and mostly it is, that is all; otherwise the kept ones are found and race alone.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.errors import require_rows
 from kernels.kept_tokens import kept_tokens, load_logits, lowest_of_both
 from kernels.launch import LaunchConfig, operation
 from kernels.random_numbers import SAMPLE, exponentials, exponentials_kernel, random_words, random_words_kernel
@@ -193,7 +196,11 @@ def _settle_config(config: LaunchConfig, vocabulary: int) -> LaunchConfig:
     return LaunchConfig(tiles, config.tiles["settle_warps"], config.num_stages)
 
 
-@operation(sample_reference)
+def _check(logits: torch.Tensor, *_: Any, **__: Any) -> None:
+    require_rows("sample", "logits", logits)
+
+
+@operation(sample_reference, _check, strided=("logits",))
 def sample(
     logits: torch.Tensor,
     temperatures: torch.Tensor,

@@ -143,7 +143,7 @@ def launch_config(vocabulary: int) -> LaunchConfig:
     return LaunchConfig({"tile_rows": max(1, 2048 // block), "block": block}, max(8, block // 512), num_stages=1)
 
 
-@operation(verify_drafts_reference)
+@operation(verify_drafts_reference, strided=("drafts", "draft_probabilities", "target_probabilities"))
 def verify_drafts(
     drafts: torch.Tensor,
     draft_probabilities: torch.Tensor | None,

@@ -1,10 +1,13 @@
 """Probabilities of tokens as temperature, top-k and top-p leave them: what speculative verification compares."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.errors import require_rows
 from kernels.kept_tokens import kept_tokens, load_logits, lowest_of_both
 from kernels.launch import LaunchConfig, operation
 
@@ -62,7 +65,11 @@ def launch_config(vocabulary: int) -> LaunchConfig:
     return LaunchConfig({"block": block}, num_warps=max(4, block // 128), num_stages=1)
 
 
-@operation(token_probabilities_reference)
+def _check(logits: torch.Tensor, *_: Any, **__: Any) -> None:
+    require_rows("token_probabilities", "logits", logits)
+
+
+@operation(token_probabilities_reference, _check, strided=("logits",))
 def token_probabilities(
     logits: torch.Tensor,
     temperatures: torch.Tensor,

@@ -307,15 +307,18 @@ def programs_of(tiles: int, iterations: int, per_processor: int, processors: int
     return min(per_processor * processors, max(1, tiles * iterations // _LEAST_ITERATIONS)) if per_processor else tiles
 
 
-@operation(w4a16_reference)
+def _check(a: torch.Tensor, weights: Int4Weights) -> None:
+    require_form("w4a16", "type", a.dtype, DTYPES)
+    require_form("w4a16", "depth", a.shape[1], [weights.k])
+
+
+@operation(w4a16_reference, _check, strided=("a",))
 def w4a16(a: torch.Tensor, weights: Int4Weights, *, config: LaunchConfig | None = None) -> torch.Tensor:
     """``a`` [m, k] (fp16 or bf16) times four-bit weights [k, n]; [m, n] in the type of ``a``, summed in fp32.
 
     Raises ``UnsupportedFormError`` for other types. Parts of a split ``k`` are added in a fixed order: equal inputs
     give equal outputs.
     """
-    require_form("w4a16", "type", a.dtype, DTYPES)
-    require_form("w4a16", "depth", a.shape[1], [weights.k])
     (m, k), n = a.shape, weights.n
     out = torch.empty((m, n), dtype=a.dtype, device=a.device)
     if m == 0:

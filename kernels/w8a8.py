@@ -34,7 +34,34 @@ def w8a8_reference(
     return (product if bias is None else product + bias.double()).to(out_dtype)
 
 
-@operation(w8a8_reference)
+def _check(
+    a: torch.Tensor,
+    weight: torch.Tensor,
+    a_scales: torch.Tensor,
+    weight_scales: torch.Tensor,
+    out_dtype: torch.dtype = torch.bfloat16,
+    bias: torch.Tensor | None = None,
+) -> None:
+    require_form("w8a8", "dtype", a.dtype, DTYPES)
+    require_form("w8a8", "out_dtype", out_dtype, OUT_DTYPES)
+    require_operands("w8a8", a, weight, bias)
+    chip = capability(a.device)
+    if a.dtype == torch.float8_e4m3fn and chip < _FP8_CAPABILITY:
+        raise UnsupportedFormError("w8a8", f"dtype on sm_{chip}", a.dtype, [torch.int8])
+    for name, scales in (("a_scales", a_scales), ("weight_scales", weight_scales)):
+        if scales.dtype != torch.float32:
+            raise ValueError(f"w8a8 got {name} of {scales.dtype}; expected float32")
+    (m, k), n = a.shape, weight.shape[0]
+    blocks = -(-k // SCALE_BLOCK)
+    if a_scales.ndim == 2:
+        require_shape("w8a8", "a_scales", a_scales, (m, blocks))
+        require_shape("w8a8", "weight_scales", weight_scales, (-(-n // SCALE_BLOCK), blocks))
+    else:
+        require_shape("w8a8", "a_scales", a_scales, (1,), (m,), (m, blocks))
+        require_shape("w8a8", "weight_scales", weight_scales, (1,), (n,))
+
+
+@operation(w8a8_reference, _check)
 def w8a8(
     a: torch.Tensor,
     weight: torch.Tensor,
@@ -55,34 +82,17 @@ def w8a8(
     Raises ``UnsupportedFormError`` for another data type, or fp8 on a chip older than sm_89; ``ValueError`` for
     operands that do not fit each other.
     """
-    require_form("w8a8", "dtype", a.dtype, DTYPES)
-    require_form("w8a8", "out_dtype", out_dtype, OUT_DTYPES)
-    require_operands("w8a8", a, weight, bias)
-    chip = capability(a.device)
-    if a.dtype == torch.float8_e4m3fn and chip < _FP8_CAPABILITY:
-        raise UnsupportedFormError("w8a8", f"dtype on sm_{chip}", a.dtype, [torch.int8])
-    scales = _scales_form(a, weight, a_scales, weight_scales)
     (m, k), n = a.shape, weight.shape[0]
-    config = config or matmul_config(m, n, k, _items(a.dtype == torch.int8, scales), chip)
+    scales = _scales_form(m, n, a_scales, weight_scales)
+    config = config or matmul_config(m, n, k, _items(a.dtype == torch.int8, scales), capability(a.device))
     return matmul(
         a, weight, out_dtype, config, bias=bias, a_scales=a_scales, weight_scales=weight_scales, scales=scales
     )
 
 
-def _scales_form(a: torch.Tensor, weight: torch.Tensor, a_scales: torch.Tensor, weight_scales: torch.Tensor) -> Scales:
-    (m, k), n = a.shape, weight.shape[0]
-    for name, scales in (("a_scales", a_scales), ("weight_scales", weight_scales)):
-        if scales.dtype != torch.float32 or not scales.is_contiguous():
-            raise ValueError(
-                f"w8a8 got {name} of {scales.dtype}, strides {scales.stride()}; expected float32, contiguous"
-            )
-    blocks = -(-k // SCALE_BLOCK)
+def _scales_form(m: int, n: int, a_scales: torch.Tensor, weight_scales: torch.Tensor) -> Scales:
     if a_scales.ndim == 2:
-        require_shape("w8a8", "a_scales", a_scales, (m, blocks))
-        require_shape("w8a8", "weight_scales", weight_scales, (-(-n // SCALE_BLOCK), blocks))
         return Scales(block=True)
-    require_shape("w8a8", "a_scales", a_scales, (1,), (m,), (m, blocks))
-    require_shape("w8a8", "weight_scales", weight_scales, (1,), (n,))
     return Scales(per_token=a_scales.shape == (m,), per_channel=weight_scales.shape == (n,))
 
 

@@ -19,7 +19,7 @@ COLUMNS = ("kernel", "form", "capability", "registers", "shared_bytes", "stack_b
 
 def shipped_forms() -> Iterator[tuple[CompiledForm, int]]:
     """Each form and compute capability, of all kernels."""
-    for module in sorted(set(kernels.OPERATIONS.values())):
+    for module in sorted({operation.__module__ for operation in kernels.OPERATIONS.values()}):
         for form in import_module(module).compiled_forms():
             for capability in form.configs:
                 yield form, capability
