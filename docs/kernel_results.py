@@ -5,16 +5,19 @@ With ``--check`` nothing is written, and the exit code is 1 if the document diff
 """
 
 import csv
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent, fill
+from typing import Any
 
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # this checkout, not another that may be installed
 
+from benchmarks.kernels.acceptance import Ratio, told  # noqa: E402
 from benchmarks.kernels.compile_table import TABLE  # noqa: E402
 from benchmarks.kernels.measured import RESULTS, Candidate, by_case, read_candidates, told_config  # noqa: E402
 from benchmarks.kernels.shipped import shipped_configs  # noqa: E402
@@ -40,6 +43,10 @@ Python {python}; commit {commit}): all passed but those of dynamic quantisation,
 than the kernel, and has been corrected since. Later changes (launch configurations, the soft cap of prefill, the last
 lines of latent attention, how decode attention splits contexts), `w4a16` as it is now and `mixed_attention` have run in
 the interpreter alone.
+
+`mixed_attention` takes decodes and prefill chunks in one launch. Whether that beats `flash_prefill` and `paged_decode`
+in turn has not been measured: it is there to be chosen, and nothing chooses it by itself. `make bench-kernels` times
+both at the same shapes and prints the ratio.
 """
 
 MEASURED = """
@@ -65,6 +72,12 @@ decode attention without `splits` in its shape was timed with the number that it
 `make bench-kernels` prints (prefill against the library's peak, decode against copy bandwidth, bf16 products against
 the library's, fp8 against bf16, int4 against the library's bf16) have not been taken in one run yet; shares of the
 project's own best kernels stand in their place below, and are not the same.
+"""
+
+BENCHMARKED = """
+One run of `make bench-kernels` (driver {driver}, torch {torch}, triton {triton}, CUDA {cuda}, Python {python}; {timed}
+cases): ratios to what the same GPU reached meanwhile, {copy} TB/s copied (read and written) and {matmul} TFLOP/s in the
+vendor library's product of 8192 x 8192 x 8192 in bf16, or to another kernel at the same shape.
 """
 
 KNOWN = """
@@ -137,6 +150,24 @@ def timed_rows(cases: list[list[Candidate]], ceilings: dict[str, float]) -> Iter
             f"{own_share:.0%}" if matters else "–",
         ]
         yield f"| {' | '.join(cells)} |"
+
+
+def benchmarked(folder: Path) -> Iterator[str]:
+    """What ``make bench-kernels`` left by accelerator: where, the ceilings, which targets were reached."""
+    for path in sorted(folder.glob("*/results.json")):
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        yield ""
+        yield f"## Against targets, on {summary['machine']['gpu']}"
+        yield from prose(BENCHMARKED.format(timed=len(summary["results"]), **_rates(summary["machine"])))
+        for each in summary["missing"]:
+            yield f"- Not timed: {each['kernel']} {each['form']} {each['shape']}: {each['reason']}"
+        yield ""
+        yield told([Ratio(**each) for each in summary["ratios"]])
+
+
+def _rates(machine: dict[str, Any]) -> dict[str, Any]:
+    copy, matmul = machine["copy_bytes_per_s"] / 1e12, machine["matmul_bf16_per_s"] / 1e12
+    return {**machine, "copy": f"{copy:.2f}", "matmul": f"{matmul:.0f}"}
 
 
 def compiled_rows() -> Iterator[str]:
@@ -225,6 +256,7 @@ def document() -> Iterator[str]:
         yield ""
         yield f"### {kernel}"
         yield from timed_rows([rows for rows in cases if rows[0].kernel == kernel], ceilings)
+    yield from benchmarked(RESULTS)
     yield ""
     yield "## Known"
     yield from prose(known(cases))

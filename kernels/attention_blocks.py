@@ -38,12 +38,42 @@ def score_block(q, k, key_scale, scale_log2, soft_cap: tl.constexpr):
 
 
 @triton.jit
-def mask_block(scores, rows, tokens, window: tl.constexpr):
-    """Scores, where a query comes before the key or no longer sees it: minus infinity."""
-    visible = rows[:, None] >= tokens[None, :]
+def mask_block(scores, visible, rows, tokens, window: tl.constexpr):
+    """Scores, and minus infinity where the key is not visible, or too far before the query for the window."""
     if window > 0:
         visible = visible & ((rows - window)[:, None] < tokens[None, :])
     return tl.where(visible, scores, float("-inf"))
+
+
+@triton.jit
+def first_seen(position, window: tl.constexpr, block_n: tl.constexpr):
+    """Where the block of keys begins that holds the first one that a query at ``position`` sees."""
+    if window > 0:
+        first = tl.maximum(position - window + 1, 0) // block_n * block_n
+    else:
+        first = 0
+    return first
+
+
+@triton.jit
+def prefix_of(sequence, prefix_lengths, block_tables, table_stride):
+    """The tokens of a sequence's prefix, and its row of the block tables."""
+    return tl.load(prefix_lengths + sequence), block_tables + sequence.to(tl.int64) * table_stride
+
+
+@triton.jit
+def store_average(out, offsets, acc, total, mask):
+    """Store the weighted sums of values, divided by the sums of weights."""
+    tl.store(out + offsets, (acc / total[:, None]).to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _load_rows(pointers, present):
+    if present is None:
+        rows = tl.load(pointers)
+    else:
+        rows = tl.load(pointers, mask=present, other=0.0)
+    return rows
 
 
 @triton.jit
@@ -106,10 +136,7 @@ def over_prefix(
             value_scale = tl.load(value_scales + slots, mask=inside, other=0.0)
         scores = score_block(q, k, key_scale, scale_log2, soft_cap)
         if masked:
-            visible = inside[None, :]
-            if window > 0:
-                visible = visible & ((positions_q - window)[:, None] < positions[None, :])
-            scores = tl.where(visible, scores, float("-inf"))
+            scores = mask_block(scores, inside[None, :], positions_q, positions, window)
         acc, total, peak = add_block(acc, total, peak, scores, v, value_scale, factor)
     return acc, total, peak
 
@@ -156,17 +183,14 @@ def over_new(
             offsets = kv_head * head_dim + columns[None, :]
             if masked:
                 present = (tokens < length)[:, None] & (columns < head_dim)[None, :]
-                k = tl.load(keys + at * key_stride + offsets, mask=present, other=0.0)
-                v = tl.load(values + at * value_stride + offsets, mask=present, other=0.0)
             elif head_dim < q.shape[1]:
                 present = (columns < head_dim)[None, :]
-                k = tl.load(keys + at * key_stride + offsets, mask=present, other=0.0)
-                v = tl.load(values + at * value_stride + offsets, mask=present, other=0.0)
             else:
-                k = tl.load(keys + at * key_stride + offsets)
-                v = tl.load(values + at * value_stride + offsets)
+                present = None
+            k = _load_rows(keys + at * key_stride + offsets, present)
+            v = _load_rows(values + at * value_stride + offsets, present)
         scores = score_block(q, k, None, scale_log2, soft_cap)
         if masked:
-            scores = mask_block(scores, rows, tokens, window)
+            scores = mask_block(scores, rows[:, None] >= tokens[None, :], rows, tokens, window)
         acc, total, peak = add_block(acc, total, peak, scores, v, None, factor)
     return acc, total, peak

@@ -1,6 +1,7 @@
 """Prefill attention: whole prompts or chunks of them, of different lengths in one batch."""
 
 import math
+from itertools import product
 from typing import Any
 
 import torch
@@ -34,13 +35,14 @@ def prefill_config(
     paged: bool = False,
     scaled: bool = False,
     window: int = 0,
+    capped: bool = False,
     max_query_tokens: int = 8192,
 ) -> LaunchConfig:
     """The launch for a data type (``"fp16"``, ``"bf16"``, ``"fp32"``) and head dimension on a GPU.
 
-    Over a ``paged`` prefix, whose cache may be ``scaled``, and with a window, the gathering and the masks take
-    registers. For sm_90 these are the fastest that were measured and spill none (docs/kernels.md). ``descriptors``
-    loads by TMA with descriptors from the host.
+    Over a ``paged`` prefix, whose cache may be ``scaled``, with a window and where scores are ``capped``, gathering,
+    masks and caps take registers: tiles are the smaller, lest any spill. For sm_90 these are the fastest that were
+    measured, as far as they were (docs/kernels.md). ``descriptors`` loads by TMA with descriptors from the host.
     """
     block_d = triton.next_power_of_2(head_dim)
     if kind == "fp32":
@@ -50,14 +52,18 @@ def prefill_config(
             return _config(64, 128, 64, 8, 2, descriptors=False)
         if paged and block_d == 256:
             return _config(256, 32, 32, 4, 2, descriptors=False)
+        if paged and block_d == 64 and window and capped:
+            return _config(64, 64, 16, 8, 2, descriptors=False)
         return _config(block_d, 64, 32, 8, 2, descriptors=False)
     if compute_capability >= 100:
         if block_d == 256:
             rows, keys = (64, 32) if paged else (128, 32)
             return _config(256, rows, keys, 8, 2, descriptors=True)
         if paged:
-            rows, warps = (64, 4) if block_d == 64 else (128, 8)
+            rows, warps = (64, 4) if block_d == 64 else (64, 8) if scaled and window else (128, 8)
             return _config(block_d, rows, 64, warps, 3, descriptors=True)
+        if block_d == 128 and window:
+            return _config(128, 128, 64, 8, 3, descriptors=True)
         return _config(block_d, 128, 128, 8, 2, descriptors=True)
     if block_d == 256:
         if paged:
@@ -69,6 +75,10 @@ def prefill_config(
         return _config(64, 64, 64 if 0 < window <= _NARROW_WINDOW else 128, 4, 2, descriptors=True)
     if not paged and max_query_tokens <= _SHORT_PROMPT:
         return _config(block_d, 64, 64, 4, 2, descriptors=True)
+    if scaled and (window or capped or head_dim < block_d):
+        return _config(block_d, 64, 64, 8, 2, descriptors=True)
+    if window and capped:
+        return _config(block_d, 128, 64, 8, 3, descriptors=True)
     return _config(block_d, 128, 128, 8, 2 if scaled else 3, descriptors=True)
 
 
@@ -145,6 +155,7 @@ def flash_prefill(
         paged=key_cache is not None,
         scaled=key_scales is not None,
         window=window,
+        capped=soft_cap > 0,
         max_query_tokens=max_query_tokens,
     )
     block = [config.tiles["block_n"], 1, config.tiles["block_d"]]
@@ -193,6 +204,10 @@ def compiled_forms() -> list[CompiledForm]:
         forms.append(_form(capability_, "bf16", 256, cache="i8", window=4096, soft_cap=50.0))
         if capability_ >= 90:
             forms.append(_form(capability_, "bf16", 128, cache="fp8e4nv"))
+        caches = (None, "bf16", "i8", "fp8e4nv") if capability_ >= 90 else (None, "bf16", "i8")
+        for head_dim, cache, soft_cap in product(HEAD_DIMS, caches, (0.0, 50.0)):
+            form = _form(capability_, "bf16", head_dim, window=1024, soft_cap=soft_cap, sinks=True, cache=cache)
+            forms.append(form)  # all that takes registers at once
     return forms
 
 
@@ -214,6 +229,7 @@ def _form(
         paged=cache is not None,
         scaled=cache in CACHE_TYPE_NAMES.values(),
         window=window,
+        capped=soft_cap > 0,
         max_query_tokens=max_query_tokens,
     )
     types, constants = argument_types(kind, config, sinks, cache)

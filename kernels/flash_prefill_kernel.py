@@ -3,7 +3,14 @@
 import triton
 import triton.language as tl
 
-from kernels.attention_blocks import before_any_block, over_new, over_prefix
+from kernels.attention_blocks import (
+    before_any_block,
+    first_seen,
+    over_new,
+    over_prefix,
+    prefix_of,
+    store_average,
+)
 
 
 @triton.jit
@@ -41,11 +48,8 @@ def prefill_tile(
     block_m: tl.constexpr = q.shape[0]
     rows = tile_start + tl.arange(0, block_m)
     if key_cache is not None:
-        prefix = tl.load(prefix_lengths + sequence)
-        table = block_tables + sequence.to(tl.int64) * table_stride
-        seen = 0
-        if window > 0:
-            seen = tl.maximum(prefix + tile_start - window + 1, 0) // block_n * block_n
+        prefix, table = prefix_of(sequence, prefix_lengths, block_tables, table_stride)
+        seen = first_seen(prefix + tile_start, window, block_n)
         tail = tl.maximum(prefix // block_n * block_n, seen)
         acc, total, peak = over_prefix(
             acc, total, peak, q, prefix + rows, seen, tail, prefix, table, key_cache, value_cache, key_scales,
@@ -57,9 +61,8 @@ def prefill_tile(
         )  # fmt: skip
     # Blocks before the diagonal need no mask, save those that the window's far edge crosses.
     diagonal = tile_start // block_n * block_n
-    first = 0
+    first = first_seen(tile_start, window, block_n)
     if window > 0:
-        first = tl.maximum(tile_start - window + 1, 0) // block_n * block_n
         whole = tl.maximum(tile_start + block_m - window + block_n - 1, 0) // block_n * block_n
         whole = tl.minimum(tl.maximum(whole, first), diagonal)
         acc, total, peak = over_new(
@@ -117,7 +120,6 @@ def prefill_program(
     columns = tl.arange(0, block_d)
     stored = (rows < length)[:, None] & (columns < head_dim)[None, :]
     at = (sequence_start + rows).to(tl.int64)[:, None]
-
     sink = None if sinks is None else tl.load(sinks + head)
     acc, total, peak = before_any_block(sink, block_m, block_d)
     q = tl.load(queries + at * query_stride + head * head_dim + columns[None, :], mask=stored, other=0.0)
@@ -126,8 +128,7 @@ def prefill_program(
         key_scales, value_scales, block_tables, prefix_lengths, key_stride, value_stride, table_stride, kv_head,
         scale_log2, kv_heads, head_dim, block_size, window, soft_cap, block_n, descriptors,
     )  # fmt: skip
-    result = (acc / total[:, None]).to(out.dtype.element_ty)
-    tl.store(out + (at * heads + head) * head_dim + columns[None, :], result, mask=stored)
+    store_average(out, (at * heads + head) * head_dim + columns[None, :], acc, total, stored)
 
 
 @triton.jit

@@ -33,12 +33,43 @@ def _tile_at(tile, m, n, block_m: tl.constexpr, block_n: tl.constexpr, group_m: 
 
 
 @triton.jit
+def _scale_of_block(a_scales, weight_scales, rows, column, at, m, k):
+    """What multiplies the sums [rows] over the 128 of k that hold ``at``, in the columns from ``column`` on."""
+    block, blocks = at // SCALE_BLOCK, tl.cdiv(k, SCALE_BLOCK)
+    a_scale = tl.load(a_scales + rows * blocks + block, mask=rows < m, other=0.0)
+    return a_scale * tl.load(weight_scales + column // SCALE_BLOCK * blocks + block)
+
+
+@triton.jit
+def _no_sum(height: tl.constexpr, width: tl.constexpr, item: tl.constexpr, block_scales: tl.constexpr):
+    """Zeros, of the type that products of such items are summed in."""
+    whole: tl.constexpr = item == tl.int8 and not block_scales
+    return tl.zeros((height, width), tl.int32 if whole else tl.float32)
+
+
+@triton.jit
+def _add_product(total, first, second, scale, promote: tl.constexpr):
+    """``total + first @ second``; apart, and times ``scale``, where there is one; apart too if ``promote``."""
+    dot_type: tl.constexpr = tl.int32 if first.dtype == tl.int8 else tl.float32
+    run: tl.constexpr = first.shape[1] if promote and first.dtype.is_fp8() else None
+    if scale is not None:
+        product = tl.dot(first, second, max_num_imprecise_acc=run, out_dtype=dot_type)
+        total += product.to(tl.float32) * scale
+    elif promote:
+        total += tl.dot(first, second, max_num_imprecise_acc=run, out_dtype=dot_type)
+    else:
+        total = tl.dot(first, second, total, input_precision="ieee", out_dtype=dot_type)
+    return total
+
+
+@triton.jit
 def _finished(
-    total, rows, columns, m, n, bias, a_scales, weight_scales, per_token: tl.constexpr, per_channel: tl.constexpr
-):
-    """The sum [rows, columns] in float32, scaled and with the bias added."""
+    total, rows, columns, m, n, bias, a_scales, weight_scales,
+    per_token: tl.constexpr, per_channel: tl.constexpr, block_scales: tl.constexpr,
+):  # fmt: skip
+    """The sum [rows, columns] in float32, with the bias added, and scaled but for scales of blocks."""
     total = total.to(tl.float32)
-    if a_scales is not None:
+    if a_scales is not None and not block_scales:
         if per_token:
             total *= tl.load(a_scales + rows, mask=rows < m, other=0.0)[:, None]
         else:
@@ -74,27 +105,18 @@ def tma_tiles(
     promote: tl.constexpr,
 ):
     """All tiles, by tensor descriptors of ``a``, ``weight`` and ``out``, which they enter by ``store_n`` columns."""
-    dot_type: tl.constexpr = tl.int32 if a.dtype == tl.int8 else tl.float32
-    total_type: tl.constexpr = tl.float32 if block_scales else dot_type
-    run: tl.constexpr = block_k if promote and a.dtype.is_fp8() else None
     tiles = tl.cdiv(m, block_m) * tl.cdiv(n, block_n)
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
         row, column = _tile_at(tile, m, n, block_m, block_n, group_m)
         rows = row + tl.arange(0, block_m)
-        total = tl.zeros((block_m, block_n), total_type)
+        total = _no_sum(block_m, block_n, a.dtype, block_scales)
         for at in range(0, k, block_k):
             a_tile = a.load([row, at])
             weight_tile = weight.load([column, at]).T
+            scale = None
             if block_scales:
-                block, blocks = at // SCALE_BLOCK, tl.cdiv(k, SCALE_BLOCK)
-                a_scale = tl.load(a_scales + rows * blocks + block, mask=rows < m, other=0.0)
-                weight_scale = tl.load(weight_scales + column // SCALE_BLOCK * blocks + block)
-                summed = tl.dot(a_tile, weight_tile, max_num_imprecise_acc=run, out_dtype=dot_type)
-                total += summed.to(tl.float32) * (a_scale * weight_scale)[:, None]
-            elif promote:
-                total += tl.dot(a_tile, weight_tile, max_num_imprecise_acc=run, out_dtype=dot_type)
-            else:
-                total = tl.dot(a_tile, weight_tile, total, input_precision="ieee", out_dtype=dot_type)
+                scale = _scale_of_block(a_scales, weight_scales, rows, column, at, m, k)[:, None]
+            total = _add_product(total, a_tile, weight_tile, scale, promote)
         _store_strips(
             total, out, row, column, m, n, bias, a_scales, weight_scales, per_token, per_channel, block_scales, store_n
         )
@@ -130,9 +152,9 @@ def _store_strips(
         )
     else:
         rows, columns = row + tl.arange(0, block_m), column + tl.arange(0, block_n)
-        if block_scales:
-            a_scales = None
-        result = _finished(total, rows, columns, m, n, bias, a_scales, weight_scales, per_token, per_channel)
+        result = _finished(
+            total, rows, columns, m, n, bias, a_scales, weight_scales, per_token, per_channel, block_scales
+        )
         out.store([row, column], result.to(out.dtype))
 
 
@@ -161,16 +183,13 @@ def pointer_tiles(
 
     The weight is the first operand of the product, so that its rows, not the few tokens, fill the 64 of a wgmma.
     """
-    dot_type: tl.constexpr = tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32
-    total_type: tl.constexpr = tl.float32 if block_scales else dot_type
-    run: tl.constexpr = block_k if promote and a.dtype.element_ty.is_fp8() else None
     row, column = _tile_at(tl.program_id(0), m, n, block_m, block_n, group_m)
     rows, columns, steps = tl.arange(0, block_m), tl.arange(0, block_n), tl.arange(0, block_k)
     part = tl.cdiv(tl.cdiv(k, block_k), splits) * block_k
     first = tl.program_id(1) * part
     a += tl.cast(row, tl.int64) * k
     weight += tl.cast(column, tl.int64) * k
-    total = tl.zeros((block_n, block_m), total_type)
+    total = _no_sum(block_n, block_m, a.dtype.element_ty, block_scales)
     for at in range(first, tl.minimum(first + part, k), block_k):
         inside = at + steps < k
         a_tile = tl.load(
@@ -183,16 +202,10 @@ def pointer_tiles(
             mask=(column + columns < n)[:, None] & inside[None, :],
             other=0.0,
         )
+        scale = None
         if block_scales:
-            block, blocks = at // SCALE_BLOCK, tl.cdiv(k, SCALE_BLOCK)
-            a_scale = tl.load(a_scales + (row + rows) * blocks + block, mask=row + rows < m, other=0.0)
-            weight_scale = tl.load(weight_scales + column // SCALE_BLOCK * blocks + block)
-            summed = tl.dot(weight_tile, a_tile.T, max_num_imprecise_acc=run, out_dtype=dot_type)
-            total += summed.to(tl.float32) * (a_scale * weight_scale)[None, :]
-        elif promote:
-            total += tl.dot(weight_tile, a_tile.T, max_num_imprecise_acc=run, out_dtype=dot_type)
-        else:
-            total = tl.dot(weight_tile, a_tile.T, total, input_precision="ieee", out_dtype=dot_type)
+            scale = _scale_of_block(a_scales, weight_scales, row + rows, column, at, m, k)[None, :]
+        total = _add_product(total, weight_tile, a_tile.T, scale, promote)
     rows, columns = row + rows, column + columns
     places = rows.to(tl.int64)[:, None] * n + columns[None, :]
     inside = (rows < m)[:, None] & (columns < n)[None, :]
@@ -200,9 +213,9 @@ def pointer_tiles(
         out += tl.program_id(1).to(tl.int64) * m * n
         tl.store(out + places, total.T, mask=inside)
     else:
-        if block_scales:
-            a_scales = None
-        result = _finished(total.T, rows, columns, m, n, bias, a_scales, weight_scales, per_token, per_channel)
+        result = _finished(
+            total.T, rows, columns, m, n, bias, a_scales, weight_scales, per_token, per_channel, block_scales
+        )
         tl.store(out + places, result.to(out.dtype.element_ty), mask=inside)
 
 
@@ -231,7 +244,5 @@ def sum_splits(
     for _ in tl.static_range(splits):
         total += tl.load(sums + places, mask=inside, other=0)
         sums += tl.cast(m, tl.int64) * n
-    if block_scales:
-        a_scales = None
-    result = _finished(total, rows, columns, m, n, bias, a_scales, weight_scales, per_token, per_channel)
+    result = _finished(total, rows, columns, m, n, bias, a_scales, weight_scales, per_token, per_channel, block_scales)
     tl.store(out + places, result.to(out.dtype.element_ty), mask=inside)

@@ -4,9 +4,13 @@ Decodes are bound by memory and chunks by arithmetic; in one launch they share t
 arXiv:2410.18038, who go further and pair them on each multiprocessor). The first programs are decodes, one a sequence
 and key head, its group of query heads as rows; then come the tiles of ``flash_prefill``. A decode's context is not
 split, which suits batches with at least as many pairs of sequence and key head as the GPU has multiprocessors.
+
+Whether this is faster than ``flash_prefill`` and ``paged_decode`` in turn has not been measured, so nothing takes it by
+itself; ``benchmarks/kernels/mixed_attention.py`` times both, and ``make bench-kernels`` prints their ratio.
 """
 
 import math
+from itertools import product
 from typing import Any
 
 import torch
@@ -15,13 +19,29 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
-from kernels.attention_blocks import before_any_block, over_new, over_prefix
+from kernels.attention_blocks import (
+    before_any_block,
+    first_seen,
+    over_new,
+    over_prefix,
+    prefix_of,
+    store_average,
+)
 from kernels.errors import UnsupportedFormError
 from kernels.flash_prefill import prefill_config
 from kernels.flash_prefill_kernel import prefill_program
 from kernels.flash_prefill_reference import flash_prefill_reference
 from kernels.launch import LaunchConfig, capability, operation
-from kernels.prefill_inputs import STRIDED, STRIDES, TYPE_NAMES, argument_types, check_prefix, check_tokens
+from kernels.prefill_inputs import (
+    CACHE_TYPE_NAMES,
+    HEAD_DIMS,
+    STRIDED,
+    STRIDES,
+    TYPE_NAMES,
+    argument_types,
+    check_prefix,
+    check_tokens,
+)
 
 
 @triton.jit
@@ -65,11 +85,8 @@ def decode_program(
     q = tl.load(queries + token.to(tl.int64) * query_stride + offsets, mask=stored, other=0.0)
     sink = None if sinks is None else tl.load(sinks + kv_head * group + rows, mask=rows < group, other=0.0)
     acc, total, peak = before_any_block(sink, block_g, block_d)
-    prefix = tl.load(prefix_lengths + sequence)
-    table = block_tables + sequence.to(tl.int64) * table_stride
-    first = 0
-    if window > 0:
-        first = tl.maximum(prefix - window + 1, 0) // block_n * block_n
+    prefix, table = prefix_of(sequence, prefix_lengths, block_tables, table_stride)
+    first = first_seen(prefix, window, block_n)
     query = tl.zeros([block_g], tl.int32)  # all rows are the first new token
     acc, total, peak = over_prefix(
         acc, total, peak, q, prefix + query, first, prefix, prefix, table, key_cache, value_cache, key_scales,
@@ -79,8 +96,7 @@ def decode_program(
         acc, total, peak, q, query, 0, 1, 1, token, keys, values, key_stride, value_stride, kv_head, scale_log2,
         head_dim, 0, soft_cap, True, 16, False,
     )  # fmt: skip
-    result = (acc / total[:, None]).to(out.dtype.element_ty)
-    tl.store(out + token.to(tl.int64) * heads * head_dim + offsets, result, mask=stored)
+    store_average(out + token.to(tl.int64) * heads * head_dim, offsets, acc, total, stored)
 
 
 @triton.jit
@@ -145,12 +161,15 @@ def mixed_attention_kernel(
             )  # fmt: skip
 
 
-def mixed_config(kind: str, head_dim: int, compute_capability: int) -> LaunchConfig:
+def mixed_config(
+    kind: str, head_dim: int, compute_capability: int, *, scaled: bool = False, window: int = 0, capped: bool = False
+) -> LaunchConfig:
     """The launch for a data type and head dimension on a GPU: that of prefill over a prefix.
 
     On sm_90, where this kernel was not measured, that of sm_100, whose smaller tiles leave registers to decodes.
     """
-    config = prefill_config(kind, head_dim, compute_capability if compute_capability < 90 else 100, paged=True)
+    chip = compute_capability if compute_capability < 90 else 100
+    config = prefill_config(kind, head_dim, chip, paged=True, scaled=scaled, window=window, capped=capped)
     tiles = {name: config.tiles[name] for name in ("block_d", "block_m", "block_n", "descriptors")}
     return LaunchConfig({**tiles, "decode_n": tiles["block_n"]}, config.num_warps, config.num_stages)
 
@@ -239,7 +258,14 @@ def mixed_attention(
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     heads, head_dim = q.shape[1:]
     kv_heads = k.shape[1]
-    config = config or mixed_config(TYPE_NAMES[q.dtype], head_dim, capability(q.device))
+    config = config or mixed_config(
+        TYPE_NAMES[q.dtype],
+        head_dim,
+        capability(q.device),
+        scaled=key_scales is not None,
+        window=window,
+        capped=soft_cap > 0,
+    )
     tiles = triton.cdiv(max_query_tokens, config.tiles["block_m"])
     programs = decodes * kv_heads + (sequences - decodes) * heads * tiles
     if not (len(q) and programs):
@@ -282,25 +308,30 @@ def mixed_attention(
 def compiled_forms() -> list[CompiledForm]:
     """The forms of this file's kernels, for ahead-of-time compilation."""
     forms = []
-    for compute_capability in CAPABILITIES:
-        caches = ("bf16", "i8", "fp8e4nv") if compute_capability >= 90 else ("bf16", "i8")
-        for head_dim, cache in [(128, cache) for cache in caches] + [(64, "bf16"), (256, "bf16")]:
-            config = mixed_config("bf16", head_dim, compute_capability)
-            types, constants = argument_types("bf16", config, sinks=False, cache=cache)
-            for name in ("key", "value"):
-                loaded = types[f"{name}s"]
-                types[f"{name}s"] = "*bf16"
-                if loaded == "*bf16":
-                    constants[f"{name}_descriptor"] = None
-                else:
-                    types[f"{name}_descriptor"] = loaded
-            types |= {"decodes": "i32", "tiles": "i32"}
-            constants |= {"heads": 32, "kv_heads": 8, "head_dim": head_dim, "block_size": 16, "block_g": 16}
-            constants |= {"window": 0, "soft_cap": 0.0}
-            form = f"bf16 {head_dim} over {cache}"
-            configs = {compute_capability: config}
-            expected = {90: "wgmma", 100: "tcgen05"}
-            forms.append(
-                CompiledForm(mixed_attention_kernel, form, types, constants, configs, STRIDES, expected)
-            )  # fmt: skip
+    for chip in CAPABILITIES:
+        caches = ("bf16", "i8", "fp8e4nv") if chip >= 90 else ("bf16", "i8")
+        forms += [_form(chip, 128, cache) for cache in caches] + [_form(chip, 64, "bf16"), _form(chip, 256, "bf16")]
+        every = product(HEAD_DIMS, caches)
+        forms += [_form(chip, head_dim, cache, window=1024, soft_cap=50.0, sinks=True) for head_dim, cache in every]
     return forms
+
+
+def _form(
+    chip: int, head_dim: int, cache: str, *, window: int = 0, soft_cap: float = 0.0, sinks: bool = False
+) -> CompiledForm:
+    scaled = cache in CACHE_TYPE_NAMES.values()
+    config = mixed_config("bf16", head_dim, chip, scaled=scaled, window=window, capped=soft_cap > 0)
+    types, constants = argument_types("bf16", config, sinks, cache)
+    for name in ("key", "value"):
+        loaded = types[f"{name}s"]
+        types[f"{name}s"] = "*bf16"
+        if loaded == "*bf16":
+            constants[f"{name}_descriptor"] = None
+        else:
+            types[f"{name}_descriptor"] = loaded
+    types |= {"decodes": "i32", "tiles": "i32"}
+    constants |= {"heads": 32, "kv_heads": 8, "head_dim": head_dim, "block_size": 16, "block_g": 16}
+    constants |= {"window": window, "soft_cap": soft_cap}
+    form = f"bf16 {head_dim} over {cache}" + (f" window {window} cap {soft_cap:g} sinks" if window else "")
+    expected = {90: "wgmma", 100: "tcgen05"}
+    return CompiledForm(mixed_attention_kernel, form, types, constants, {chip: config}, STRIDES, expected)

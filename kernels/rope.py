@@ -96,6 +96,30 @@ def _load_rotated(
 
 
 @triton.jit
+def _rotate_heads(
+    heads,
+    out,
+    token,
+    token_stride,
+    head,
+    count,
+    columns,
+    angles,
+    head_dim: tl.constexpr,
+    rotary_dims: tl.constexpr,
+    interleaved: tl.constexpr,
+):
+    """Store some of the ``count`` heads of a token, turned; returns them, their offsets, and which there are."""
+    inside = (head < count)[:, None] & (columns < head_dim)[None, :]
+    offsets = head[:, None] * head_dim + columns[None, :]
+    turned = _load_rotated(
+        heads + token * token_stride, head * head_dim, columns, inside, angles, rotary_dims, interleaved
+    )
+    tl.store(out + token * count * head_dim + offsets, turned.to(out.dtype.element_ty), mask=inside)
+    return turned, offsets, inside
+
+
+@triton.jit
 def _store_in_cache(x, cache, scales, rows, columns, inside, heads_inside, head_dim, largest: tl.constexpr):
     """Write float32 heads at ``rows`` of the cache, in codes where it has scales."""
     offsets = rows[:, None] * head_dim + columns[None, :]
@@ -141,22 +165,14 @@ def _rotate_and_write(
     angles = cos_sin + tl.load(positions + token).to(tl.int64) * rotary_dims
     if tile < query_tiles:
         head = tile * tile_heads + tl.arange(0, tile_heads)
-        inside = (head < heads)[:, None] & (columns < head_dim)[None, :]
-        offsets = head[:, None] * head_dim + columns[None, :]
-        turned = _load_rotated(
-            queries + token * query_stride, head * head_dim, columns, inside, angles, rotary_dims, interleaved
+        _rotate_heads(
+            queries, queries_out, token, query_stride, head, heads, columns, angles, head_dim, rotary_dims, interleaved
         )
-        out = queries_out + token * heads * head_dim
-        tl.store(out + offsets, turned.to(queries_out.dtype.element_ty), mask=inside)
     else:
         head = (tile - query_tiles) * tile_heads + tl.arange(0, tile_heads)
-        inside = (head < kv_heads)[:, None] & (columns < head_dim)[None, :]
-        offsets = head[:, None] * head_dim + columns[None, :]
-        turned = _load_rotated(
-            keys + token * key_stride, head * head_dim, columns, inside, angles, rotary_dims, interleaved
+        turned, offsets, inside = _rotate_heads(
+            keys, keys_out, token, key_stride, head, kv_heads, columns, angles, head_dim, rotary_dims, interleaved
         )
-        out = keys_out + token * kv_heads * head_dim
-        tl.store(out + offsets, turned.to(keys_out.dtype.element_ty), mask=inside)
         slot = tl.load(slots + token)
         if slot >= 0:
             rows = (slot // block_size * kv_heads + head) * block_size + slot % block_size

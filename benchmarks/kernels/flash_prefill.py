@@ -110,6 +110,7 @@ class Shape:
             paged=self.prefix > 0,
             scaled=self.kv != "bf16",
             window=self.window,
+            capped=self.soft_cap > 0,
             max_query_tokens=self.tokens,
         )
         return Sweep(self.case(), list(candidates), self.inputs, shipped)

@@ -64,16 +64,26 @@ def test_a_decision_does_not_depend_on_the_batch(device: torch.device) -> None:
     assert torch.equal(verify_drafts(*(each[7:8].contiguous() for each in inputs))[0], together[7:8])
 
 
-def test_a_million_draws_keep_the_distribution_of_the_target(device: torch.device) -> None:
-    rows = 600_000  # of 1.7 tokens each on average
+@pytest.mark.parametrize(
+    ("rows", "drafted", "target_weights", "draft_weights"),
+    [
+        (600_000, 2, [0.35, 0.05, 0.2, 0.1, 0.02, 0.13, 0.15], [0.1, 0.3, 0.05, 0.2, 0.2, 0.1, 0.05]),
+        (400_000, 4, [0.7, 0.3], [0.4, 0.6]),
+        (700_000, 1, [0.2, 0.5, 0.3], [0.6, 0.1, 0.3]),
+    ],
+    ids=["seven tokens", "two tokens", "three tokens"],
+)
+def test_a_million_draws_keep_the_distribution_of_the_target(
+    device: torch.device, rows: int, drafted: int, target_weights: list[float], draft_weights: list[float]
+) -> None:
     generator = torch.Generator(device).manual_seed(1)
-    target = torch.tensor([0.35, 0.05, 0.2, 0.1, 0.02, 0.13, 0.15], device=device)
-    draft = torch.tensor([0.1, 0.3, 0.05, 0.2, 0.2, 0.1, 0.05], device=device)
-    drafts = torch.multinomial(draft.expand(2, -1), rows, replacement=True, generator=generator).T.int().contiguous()
+    target, draft = (torch.tensor(weights, device=device) for weights in (target_weights, draft_weights))
+    vocabulary = len(target)
+    drafts = torch.multinomial(draft.expand(drafted, -1), rows, replacement=True, generator=generator)
     inputs = (
-        drafts,
-        draft.expand(rows, 2, -1).contiguous(),
-        target.expand(rows, 3, -1).contiguous(),
+        drafts.T.int().contiguous(),
+        draft.expand(rows, drafted, -1).contiguous(),
+        target.expand(rows, drafted + 1, -1).contiguous(),
         torch.full((rows,), 7, device=device),
         torch.arange(rows, device=device),
         torch.full((rows,), 31, device=device),
@@ -84,13 +94,13 @@ def test_a_million_draws_keep_the_distribution_of_the_target(device: torch.devic
     assert (accepted != expected_accepted).sum() <= 20
     for tokens in (out, expected):
         assert (tokens >= 0).sum() >= 1_000_000
-        for step in range(3):
+        for step in range(drafted + 1):
             decided = tokens[:, step][tokens[:, step] >= 0].cpu()
-            counts = torch.bincount(decided, minlength=7)
+            counts = torch.bincount(decided, minlength=vocabulary)
             probable = (target.double() / target.double().sum()).cpu() * len(decided)
             assert stats.chisquare(counts.numpy(), probable.numpy()).pvalue > 1e-4
     for counts in (accepted, expected_accepted):
         rate = float(torch.minimum(target, draft).sum())
         generated = counts.double() + 1
-        mean = (1 - rate**3) / (1 - rate)  # Leviathan et al., equation 1
+        mean = (1 - rate ** (drafted + 1)) / (1 - rate)  # Leviathan et al., equation 1
         assert abs(float(generated.mean()) - mean) < 4 * float(generated.std()) / rows**0.5

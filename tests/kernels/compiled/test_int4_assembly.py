@@ -7,7 +7,7 @@ import pytest
 import torch
 import triton.language as tl
 
-from kernels.w4a16 import _word_assembly
+from kernels.int4_unpacking import word_assembly
 
 TYPES = {"f16x2": torch.float16, "bf16x2": torch.bfloat16}
 
@@ -57,7 +57,7 @@ def carried_out(assembly: str, inputs: dict[str, int]) -> dict[str, int]:
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
 def test_each_result_is_its_nibble_less_the_zero(dtype: tl.dtype) -> None:
     generator = np.random.default_rng()
-    assembly = _word_assembly(dtype)
+    assembly = word_assembly(dtype)
     kind = TYPES["f16x2" if dtype == tl.float16 else "bf16x2"]
     for zero in range(17):
         for _ in range(8):
