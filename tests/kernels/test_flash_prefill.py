@@ -80,6 +80,17 @@ def test_quantised_prefix(device: torch.device, dtype: torch.dtype, kind: torch.
     check(arguments, tokens, config=SMALL, **paged_prefix(device, kind, [37, 16, 0], 1, 64, 16))
 
 
+@pytest.mark.parametrize("kind", [HALF, torch.int8, torch.float8_e4m3fn])
+def test_shipped_tiles_with_window_cap_and_sinks_over_a_prefix(device: torch.device, kind: torch.dtype) -> None:
+    if kind == torch.float8_e4m3fn and device.type == "cuda" and torch.cuda.get_device_capability(device) < (8, 9):
+        pytest.skip("this GPU has no fp8")
+    arguments, tokens = batch(device, HALF, [70, 1, 0, 9], 2, 1, 128)
+    cache = paged_prefix(device, kind, [90, 33, 5, 0], 1, 128, 32)
+    sinks = torch.randn(2, device=device)
+    for options in ({"window": 40}, {"window": 40, "soft_cap": 4.0, "sinks": sinks}, {"soft_cap": 4.0}):
+        check(arguments, tokens, **options, **cache)
+
+
 def test_shipped_tiles_over_a_prefix(device: torch.device) -> None:
     arguments, tokens = batch(device, HALF, [130, 2], 2, 1, 128)
     check(arguments, tokens, **paged_prefix(device, HALF, [200, 128], 1, 128, 16))

@@ -119,8 +119,10 @@ def test_windows_soft_caps_and_sinks(device: torch.device, options: dict[str, ob
 
 
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
-def test_all_options_at_once(device: torch.device, dtype: torch.dtype) -> None:
-    make(device, [200, 3], dtype=dtype).check(splits=2, window=100, soft_cap=5.0, sinks=True)
+@pytest.mark.parametrize("cache_dtype", [None, FP8, torch.int8])
+def test_all_options_at_once(device: torch.device, dtype: torch.dtype, cache_dtype: torch.dtype | None) -> None:
+    inputs = make(device, [200, 3], dtype=dtype, cache_dtype=cache_dtype)
+    inputs.check(splits=2, window=100, soft_cap=5.0, sinks=True)
 
 
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
