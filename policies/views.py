@@ -168,4 +168,4 @@ class ServiceView(Protocol):
 
     @property
     def kv_used_share(self) -> float:
-        """Share of KV blocks in use on the replica where it is greatest."""
+        """Share of the KV blocks not pinned that are in use, on the replica where it is greatest."""

@@ -24,6 +24,10 @@ _TERMS = {
     "kv_bytes": "left for KV blocks",
 }
 _LENGTHS = {"mean": "the workload's mean", "p99": "the workload's P99", "context": "the longest served"}
+_ALSO_FIT = {
+    "fit_if_prefix_pinned": "fit with pinned beginning",
+    "fit_if_windows_released": "fit with windows released",
+}
 
 
 def memory(
@@ -90,21 +94,24 @@ def _blocks(kv: dict[str, Any]) -> Iterator[str]:
         f"blocks: {kv['blocks']:,} ({source}), {kv['null_blocks']} kept aside, "
         f"{kv['request_blocks']:,} for requests: {kv['tokens']:,} tokens"
     )
+    if kv["pinned_blocks"]:
+        yield f"of these {kv['pinned_blocks']:,} are pinned: they hold the beginnings of prompts for good"
 
 
 def _requests(requests: dict[str, dict[str, Any]]) -> Any:
-    released = any("fit_if_windows_released" in row for row in requests.values())
-    table = plain_table("requests of", "tokens", "blocks", "fit", *(["fit with windows released"] if released else []))
+    extra = {key: title for key, title in _ALSO_FIT.items() if all(key in row for row in requests.values())}
+    table = plain_table("requests of", "tokens", "blocks", "fit", *extra.values())
     for name, row in requests.items():
         figures = [f"{row['tokens']:,}", f"{row['blocks']:,}", f"{row['fit']:,.2f}"]
-        if released:
-            figures.append(f"{row['fit_if_windows_released']:,.2f}")
+        figures += [f"{row[key]:,.2f}" for key in extra]
         table.add_row(_LENGTHS[name], *figures)
     return table
 
 
 def _advice(report: MemoryReport) -> Iterator[str]:
     yield f"at most {report.limit['requests']:,} typical requests run at once, bounded by {report.limit['by']}"
+    if "requests_if_prefix_pinned" in report.limit:
+        yield f"at most {report.limit['requests_if_prefix_pinned']:,} if all of them begin with a pinned prompt"
     for offer in report.help:
         yield f"{offer['set']} would let {offer['requests']:,} run"
     if len(report.groups) > 1 or report.groups[0]["window_tokens"]:

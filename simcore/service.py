@@ -73,8 +73,8 @@ class Router:
 
     @property
     def kv_used_share(self) -> float:
-        """Share of KV blocks in use on the replica where it is greatest."""
-        return max(1 - view.free_blocks / view.total_blocks for view in self._views)
+        """Share of the KV blocks not pinned that are in use, on the replica where it is greatest."""
+        return max(1 - view.free_blocks / view.memory.unpinned_blocks for view in self._views)
 
     def receive(self, request: Request, output_tokens: int) -> None:
         """Send on, or turn away, a request that arrives now; it would generate ``output_tokens``."""

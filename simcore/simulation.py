@@ -22,7 +22,7 @@ from simcore.memory.capacity import tensor_parallel_reach
 from simcore.memory.offloading import Offloading, recompute_time
 from simcore.memory.plan import MemoryPlan, kv_format, weight_dtype
 from simcore.memory.retention import with_retention
-from simcore.memory.warm_up import check_warm_up, warm_up
+from simcore.memory.warm_up import check_warm_up, warm_up, with_pins
 from simcore.metrics.distribution import cumulative_points_of_gaps
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
@@ -73,7 +73,8 @@ class Simulation:
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         check_named_senders(scenario, workload)
         plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
-        check_warm_up(scenario, plan, has_contents(workload))
+        check_warm_up(scenario, has_contents(workload))
+        plan = with_pins(plan, scenario, spec, workload)
         _check_samples(scenario, samples_per_request(workload))
         Offloading.build(scenario, plan, Clock())  # so that what is wrong with it is told now
         return cls(

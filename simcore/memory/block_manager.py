@@ -44,7 +44,6 @@ class KVBlockManager(Paging):
         "_tiers_below",
         "_unsettled",
         "forgets",
-        "pinned_blocks",
     )
 
     def __init__(
@@ -64,7 +63,6 @@ class KVBlockManager(Paging):
         self._pool = BlockPool(total_blocks, order, expiry)
         self._tables: dict[int, list[int]] = {}
         self._unsettled: list[int] = []
-        self.pinned_blocks = 0
         self._keys = RequestKeys(block_size_tokens, namespace)
         self._published_blocks: dict[int, int] = {}
 
@@ -164,10 +162,11 @@ class KVBlockManager(Paging):
         table[-1] = own
         return BlockCopy(shared, own)
 
-    def load(self, request: Request, pinned_tokens: int) -> None:
+    def load(self, request: Request, pinned_tokens: int) -> bool:
         """Have a prompt in the cache before anything runs, as far as memory goes, its first tokens for good.
 
-        ``request`` stands for whoever computed it; it holds nothing afterwards. Pinned are whole blocks.
+        ``request`` stands for whoever computed it; it holds nothing afterwards. Pinned are whole blocks; returns
+        whether all of them have found room.
         """
         pool, block_size = self._pool, self.block_size_tokens
         found = pool.find(self._keys.of(request).between(0, request.prompt_tokens // block_size))
@@ -180,10 +179,15 @@ class KVBlockManager(Paging):
         pool.release(table)
         self.free_blocks = pool.free_blocks
         self._keys.forget(request)
+        return len(pinned) == min(pinned_tokens, request.prompt_tokens) // block_size
 
     def total_for(self, request: Request) -> int:
-        """Blocks that a request could have with a replica to itself: all that are not pinned."""
-        return self.total_blocks - self.pinned_blocks
+        """Blocks that a request could have with a replica to itself: those not pinned, and the pinned of its prefix."""
+        unpinned = self.unpinned_for(request)
+        if not self.pinned_blocks:
+            return unpinned
+        usable = (request.prompt_tokens - 1) // self.block_size_tokens
+        return unpinned + self._pool.pinned_prefix(self._keys.made(request).between(0, usable))
 
     def keys_to_load(self, request: Request, cached_tokens: int) -> list[int]:
         """Keys of the blocks that a waiting request could take from below, after the cached ones that it found."""

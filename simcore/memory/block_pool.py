@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
 
@@ -113,12 +114,27 @@ class BlockPool:
         return were_free
 
     def hold_for_good(self, blocks: Sequence[int]) -> int:
-        """Hold held blocks once more, never to be given up; returns how many were not pinned before."""
+        """Hold held, published blocks once more, never to be given up; returns how many were not pinned before.
+
+        From now on they are found before any other copies.
+        """
         fresh = [block for block in blocks if block not in self._pinned]
         self._pinned.update(fresh)
         for block in fresh:
             self.references[block] += 1
+            key = self._keys[block]
+            first = self._published[key]
+            if first != block:
+                copies = self._later_copies[key]
+                del copies[block]
+                copies[first] = None
+                copies.move_to_end(first, last=False)
+                self._published[key] = block
         return len(fresh)
+
+    def pinned_prefix(self, keys: Iterable[int]) -> int:
+        """How many first blocks of a prefix are held for good."""
+        return sum(1 for _ in takewhile(self._pinned.__contains__, map(self._published.get, keys)))
 
     def held(self, blocks: Sequence[int]) -> int:
         """How many of these blocks somebody holds."""

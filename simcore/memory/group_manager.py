@@ -47,12 +47,12 @@ class KVGroupManager(GroupPaging):
         "_decoding",
         "_index",
         "_keys",
+        "_pinned_ends",
         "_pool",
         "_prefix_caching",
         "_tables",
         "_unsettled",
         "forgets",
-        "pinned_blocks",
         "timed",
     )
 
@@ -69,13 +69,13 @@ class KVGroupManager(GroupPaging):
     ) -> None:
         super().__init__(total_blocks, block_size_tokens, layout, max_chunk_tokens)
         self.timed = expiry is not None
-        self.pinned_blocks = 0
         self.forgets = self._prefix_caching = prefix_caching
         self._pool = BlockPool(total_blocks, order, expiry)
         self._index = GroupIndex(self._pool, layout)
         self._keys = RequestKeys(block_size_tokens, namespace)
         self._tables: dict[int, list[GroupTable]] = {}
         self._unsettled: list[int] = []
+        self._pinned_ends: set[int] = set()
         # A block leaves the window of a member in steps that its origin, modulo the block size, tells.
         self._decoding: list[dict[int, Request]] = [{} for _ in range(block_size_tokens)]
 
@@ -200,13 +200,13 @@ class KVGroupManager(GroupPaging):
                 copies.append(BlockCopy(shared, own))
         return copies
 
-    def load(self, request: Request, pinned_tokens: int) -> None:
+    def load(self, request: Request, pinned_tokens: int) -> bool:
         """Have a prompt in the cache before anything runs, as far as memory goes, its first tokens for good.
 
         ``request`` stands for whoever computed it; it holds nothing afterwards. Pinned are whole blocks, of a sliding
-        group those that the token after the pinned ones sees.
+        group those that the token after the pinned ones sees. Returns whether all of them have found room.
         """
-        pool, pinned = self._pool, pinned_tokens // self.block_size_tokens
+        pool, pinned = self._pool, min(pinned_tokens, request.prompt_tokens) // self.block_size_tokens
         keys = list(self._keys.of(request).between(0, request.prompt_tokens // self.block_size_tokens))
         found = [pool.find(self._index.group_keys(keys, place)) for place in range(self.blocks_each)]
         for blocks in found:
@@ -218,18 +218,30 @@ class KVGroupManager(GroupPaging):
             new_keys = self._index.group_keys(keys[first : len(blocks)], place)
             pool.publish(blocks, first, new_keys, request.priority, chained=place in self._index.full)
         shortest = min(map(len, found))
+        end = min(pinned, shortest)
+        if end:
+            self._pinned_ends.add(keys[end - 1])
         for group, blocks in zip(self._layout.groups, found, strict=True):
-            end = min(pinned, shortest)
             self.pinned_blocks += pool.hold_for_good(blocks[group.released_blocks(end * self.block_size_tokens) : end])
             passed = group.released_blocks(shortest * self.block_size_tokens)
             pool.release(blocks[:passed])
             pool.release(blocks[passed:])
         self.free_blocks = pool.free_blocks
         self._keys.forget(request)
+        return end == pinned
 
     def total_for(self, request: Request) -> int:
-        """Blocks that a request could have with a replica to itself: all that are not pinned."""
-        return self.total_blocks - self.pinned_blocks
+        """Blocks that a request could have with a replica to itself, pinned ones that it is sure to find among them.
+
+        That is all that are not pinned, and those of full groups as far as a pinned prefix is found whole: what sliding
+        groups have pinned is of no use to a request that finds more than that prefix.
+        """
+        unpinned = self.unpinned_for(request)
+        if not self._pinned_ends:
+            return unpinned
+        keys = self._keys.made(request).between(0, (request.prompt_tokens - 1) // self.block_size_tokens)
+        ends = (place for place, key in enumerate(keys, start=1) if key in self._pinned_ends)
+        return unpinned + len(self._index.full) * max(ends, default=0)
 
     def tables(self, request: Request) -> list[GroupTable]:
         """The block tables of a running request, in the order of groups; while it decodes, what is settled of them."""

@@ -21,13 +21,19 @@ class Paging:
     blocks_each = 1
     """Blocks that a request needs when it outgrows those it has."""
 
-    __slots__ = ("block_size_tokens", "free_blocks", "peak_used_blocks", "total_blocks")
+    __slots__ = ("block_size_tokens", "free_blocks", "peak_used_blocks", "pinned_blocks", "total_blocks")
 
     def __init__(self, total_blocks: int, block_size_tokens: int) -> None:
         self.total_blocks = total_blocks
         self.block_size_tokens = block_size_tokens
         self.free_blocks = total_blocks
         self.peak_used_blocks = 0
+        self.pinned_blocks = 0
+
+    @property
+    def unpinned_blocks(self) -> int:
+        """Blocks that are not held for good."""
+        return self.total_blocks - self.pinned_blocks
 
     @property
     def used_blocks(self) -> int:
@@ -66,9 +72,13 @@ class Paging:
         """Blocks that a request could take."""
         return self.free_blocks
 
+    def unpinned_for(self, request: Request) -> int:
+        """Blocks that a request could have with a replica to itself, none of them pinned."""
+        return self.unpinned_blocks
+
     def total_for(self, request: Request) -> int:
-        """Blocks that a request could have with a replica to itself."""
-        return self.total_blocks
+        """Blocks that a request could have with a replica to itself, pinned ones that it is sure to find among them."""
+        return self.unpinned_for(request)
 
     def apart(self, one: Request, other: Request) -> bool:
         """Whether what one request gives up is of no use to the other."""

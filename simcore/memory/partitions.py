@@ -56,8 +56,17 @@ class KVPartitions:
         """Blocks that a request could take."""
         return self.part_of(request).free_blocks
 
+    @property
+    def unpinned_blocks(self) -> int:
+        """Blocks that are not held for good."""
+        return sum(part.unpinned_blocks for part in self._all)
+
+    def unpinned_for(self, request: Request) -> int:
+        """Blocks that a request could have with a replica to itself, none of them pinned."""
+        return self.part_of(request).unpinned_for(request)
+
     def total_for(self, request: Request) -> int:
-        """Blocks that a request could have with a replica to itself."""
+        """Blocks that a request could have with a replica to itself, pinned ones that it is sure to find among them."""
         return self.part_of(request).total_for(request)
 
     def apart(self, one: Request, other: Request) -> bool:
@@ -118,11 +127,11 @@ class KVPartitions:
         """A waiting request will not come back."""
         self.part_of(request).forget(request)
 
-    def load(self, request: Request, pinned_tokens: int) -> None:
-        """Have a prompt in its tenant's cache before anything runs, its first tokens for good."""
+    def load(self, request: Request, pinned_tokens: int) -> bool:
+        """Have a prompt in its tenant's cache before anything runs, its first tokens for good if there is room."""
         part = self.part_of(request)
         assert not isinstance(part, KVRadixManager)
-        part.load(request, pinned_tokens)
+        return part.load(request, pinned_tokens)
 
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""

@@ -71,7 +71,8 @@ class MemoryPlan:
 
     ``budgets`` has one entry per pipeline stage and ``decisive`` is the tightest; ``blocks`` are the KV blocks that the
     engine has, ``null_blocks`` of which hold no request's tokens; ``given`` tells that the scenario states them.
-    ``windows_stay`` says why nothing leaves sliding windows, where that is so.
+    ``windows_stay`` says why nothing leaves sliding windows, where that is so. ``pinned_blocks`` hold the
+    first ``pinned_tokens`` of some prompts for good.
     """
 
     demand: MemoryDemand
@@ -84,6 +85,8 @@ class MemoryPlan:
     null_blocks: int
     given: bool
     windows_stay: str | None = None
+    pinned_blocks: int = 0
+    pinned_tokens: int = 0
 
     @classmethod
     def of(
@@ -140,10 +143,22 @@ class MemoryPlan:
         return self.blocks * own // releasing - self.null_blocks
 
     def requests_that_fit(self, tokens: int, releasing: bool = False) -> float:
-        """How many requests of ``tokens`` tokens hold memory at once, with or without release of windows."""
+        """How many requests of ``tokens`` tokens hold memory at once, with or without release of windows.
+
+        Pinned blocks are none of theirs.
+        """
         if releasing:
             return self.releasing_blocks() / self.releasing_layout.blocks_held(tokens)
-        return self.request_blocks / self.layout.blocks_held(tokens)
+        return (self.request_blocks - self.pinned_blocks) / self.layout.blocks_held(tokens)
+
+    def requests_that_fit_pins(self, tokens: int) -> float:
+        """How many of ``tokens`` tokens hold memory at once if all of them begin with ``pinned_tokens`` pinned ones.
+
+        The last token is computed anew; sliding groups are taken to find nothing.
+        """
+        full = [group for group in self.layout.groups if group.window_tokens is None]
+        found = sum(min(self.pinned_tokens, tokens - 1) // group.block_size_tokens for group in full)
+        return (self.request_blocks - self.pinned_blocks) / (self.layout.blocks_held(tokens) - found)
 
     def notices(self, tokens: Int64Array) -> tuple[str, ...]:
         """What a user must know of this capacity, for requests of ``tokens`` tokens.
@@ -154,7 +169,8 @@ class MemoryPlan:
         if self.demand.hybrid or not len(tokens) or not self.releasing_layout.releases:
             return ()
         typical = round(tokens.mean())
-        factor = self.requests_that_fit(typical, releasing=True) / self.requests_that_fit(typical)
+        kept = self.request_blocks / self.layout.blocks_held(typical)
+        factor = self.requests_that_fit(typical, releasing=True) / kept
         understated = "understated" if factor >= 1 else "overstated"
         by = f"by a factor of {max(factor, 1 / factor):.2f}" if abs(factor - 1) >= 0.005 else "but by less than 0.5%"
         notice = (

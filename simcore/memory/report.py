@@ -104,13 +104,16 @@ def _kv(plan: MemoryPlan) -> dict[str, Any]:
         "source": "given" if plan.given else "computed",
         "null_blocks": plan.null_blocks,
         "request_blocks": plan.request_blocks,
+        "pinned_blocks": plan.pinned_blocks,
         "tokens": plan.request_blocks // len(plan.layout.groups) * demand.block_size_tokens,
     }
 
 
 def _requests(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
     figures = {"tokens": tokens, "blocks": plan.layout.blocks_held(tokens), "fit": plan.requests_that_fit(tokens)}
-    if plan.releasing_layout.releases and not plan.layout.releases:
+    if plan.pinned_blocks:
+        figures["fit_if_prefix_pinned"] = plan.requests_that_fit_pins(tokens)
+    elif plan.releasing_layout.releases and not plan.layout.releases:
         figures["fit_if_windows_released"] = plan.requests_that_fit(tokens, releasing=True)
     return figures
 
@@ -119,22 +122,26 @@ def _limit(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
     fit, slots = plan.requests_that_fit(tokens), plan.demand.max_running_requests
     by_memory = fit < slots
     cause = "memory.num_gpu_blocks" if plan.given else "KV memory"
-    return {
+    limit = {
         "requests": int(fit) if by_memory else slots,
         "by": cause if by_memory else "scheduler.batching.max_running_requests",
     }
+    if plan.pinned_blocks:
+        limit["requests_if_prefix_pinned"] = min(int(plan.requests_that_fit_pins(tokens)), slots)
+    return limit
 
 
 def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
     """Single settings that let more requests of ``tokens`` tokens run, with how many then would."""
     demand, slots = plan.demand, plan.demand.max_running_requests
+    kept_aside = plan.null_blocks + plan.pinned_blocks
     fit = plan.requests_that_fit(tokens)
     if fit >= slots:
         if int(fit) > slots:
             yield {"set": f"scheduler.batching.max_running_requests={int(fit)}", "requests": int(fit)}
         return
     if plan.given:
-        computed = (plan.decisive.blocks - plan.null_blocks) / plan.layout.blocks_held(tokens)
+        computed = (plan.decisive.blocks - kept_aside) / plan.layout.blocks_held(tokens)
         if computed > fit:
             yield {"set": "memory.num_gpu_blocks=null", "requests": min(int(computed), slots)}
         return
@@ -152,7 +159,7 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
     if heads % ranks == 0 and ranks <= tensor_parallel_reach(plan.accelerator):
         candidates.append((f"cluster.tensor_parallel={ranks}", demand, ranks))
     for setting, changed, over in candidates:
-        blocks = changed.budget(plan.accelerator, over).blocks - plan.null_blocks
+        blocks = changed.budget(plan.accelerator, over).blocks - kept_aside
         requests = min(int(blocks / plan.layout.blocks_held(tokens)), slots)
         if requests > int(fit):
             yield {"set": setting, "requests": requests}

@@ -32,18 +32,20 @@ class RequestKeys:
         self._keys: dict[int, BlockKeys] = {}
 
     def of(self, request: Request) -> BlockKeys:
-        """The keys of a request."""
+        """The keys of a request, kept until they are given up."""
         keys = self._keys.get(request.number)
         if keys is None:
-            content = request.content
-            if content is None:
-                own = blake2b(b"request %d" % request.number, digest_size=12).digest()
-                keys = BlockKeys([Run(0, ENDLESS)], self._block_size_tokens, own)
-            else:
-                runs = [*content.prompt, Run(content.output_first, ENDLESS)]
-                keys = BlockKeys(runs, self._block_size_tokens, self._namespace(request))
-            self._keys[request.number] = keys
+            keys = self._keys[request.number] = self.made(request)
         return keys
+
+    def made(self, request: Request) -> BlockKeys:
+        """The keys of a request that may never come here: nothing is kept."""
+        content = request.content
+        if content is None:
+            own = blake2b(b"request %d" % request.number, digest_size=12).digest()
+            return BlockKeys([Run(0, ENDLESS)], self._block_size_tokens, own)
+        runs = [*content.prompt, Run(content.output_first, ENDLESS)]
+        return BlockKeys(runs, self._block_size_tokens, self._namespace(request))
 
     def forget(self, request: Request) -> None:
         """Give up the keys of a request that will not be asked for again."""

@@ -1,21 +1,26 @@
 """Prompts that are in the prefix cache before a run begins."""
 
+from dataclasses import replace
+
 from simcore.errors import InputError
 from simcore.memory import KVBlockManager, KVGroupManager, KVMemory, KVPartitions
+from simcore.memory.building import build_memory
 from simcore.memory.plan import MemoryPlan
+from simcore.models import ModelSpec
 from simcore.request import Request
 from simcore.scenario import Scenario
 from simcore.workload import Workload, first_requests, samples_per_request
 
 _FIELD = "memory.prefix_cache.warm_up_requests"
+_PINNED = "memory.prefix_cache.pinned_tokens"
 
 
-def check_warm_up(scenario: Scenario, plan: MemoryPlan, shares_content: bool) -> None:
+def check_warm_up(scenario: Scenario, shares_content: bool) -> None:
     """Raise ``InputError`` if prompts are to be cached in advance and that is not possible."""
     cache = scenario.memory.prefix_cache
     if cache.pinned_tokens and not cache.warm_up_requests:
         expected = f"0, or {_FIELD} of at least 1, since what is pinned is cached from the start"
-        raise InputError("memory.prefix_cache.pinned_tokens", cache.pinned_tokens, expected)
+        raise InputError(_PINNED, cache.pinned_tokens, expected)
     if not cache.warm_up_requests:
         return
     reasons = {
@@ -28,8 +33,21 @@ def check_warm_up(scenario: Scenario, plan: MemoryPlan, shares_content: bool) ->
             raise InputError(_FIELD, cache.warm_up_requests, f"0, since {reason}")
 
 
+def with_pins(plan: MemoryPlan, scenario: Scenario, spec: ModelSpec, workload: Workload) -> MemoryPlan:
+    """The plan with the blocks counted that are pinned; raises ``InputError`` if they leave no room for requests."""
+    if not scenario.memory.prefix_cache.pinned_tokens:
+        return plan
+    memory = build_memory(scenario, spec, plan, shares_content=True, now_s=lambda: 0.0)
+    warm_up(memory, scenario, workload)
+    pinned_blocks = memory.total_blocks - memory.unpinned_blocks
+    return replace(plan, pinned_blocks=pinned_blocks, pinned_tokens=scenario.memory.prefix_cache.pinned_tokens)
+
+
 def warm_up(memory: KVMemory, scenario: Scenario, workload: Workload) -> None:
-    """Put the prompts of the workload's first requests into the cache, the last of them used last."""
+    """Put the prompts of the workload's first requests into the cache, the last of them used last.
+
+    Raises ``InputError`` if all that is pinned takes all memory there is.
+    """
     cache = scenario.memory.prefix_cache
     if not cache.warm_up_requests:
         return
@@ -40,4 +58,8 @@ def warm_up(memory: KVMemory, scenario: Scenario, workload: Workload) -> None:
     for place, content in enumerate(requests.contents):
         tenant = "" if tenants is None else requests.tenants[tenants[place]]
         prompt_tokens = int(requests.prompt_tokens[place])
-        memory.load(Request(-1 - place, 0, prompt_tokens, tenant=tenant, content=content), cache.pinned_tokens)
+        request = Request(-1 - place, 0, prompt_tokens, tenant=tenant, content=content)
+        if not memory.load(request, cache.pinned_tokens) or not memory.unpinned_for(request):
+            whose = f" of tenant {tenant}" if scenario.memory.prefix_cache.tenant_shares else ""
+            expected = f"so few that the first {cache.warm_up_requests} prompts pin less than all KV blocks{whose}"
+            raise InputError(_PINNED, cache.pinned_tokens, expected)

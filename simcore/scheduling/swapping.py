@@ -46,14 +46,19 @@ class Swapping:
 
 
 def swap_out(scheduler: "Scheduler", request: Request, granted_tokens: int, now_ns: int) -> bool:
-    """Preempt a running request into swap space; False if it has nothing to keep or there is no room for it."""
-    swapping = scheduler.swapping
+    """Preempt a running request into swap space; False if it has nothing to keep or there is no room for it.
+
+    Nor does one go that might never come back: it takes no pinned blocks then, though it may have found some before.
+    """
+    swapping, memory = scheduler.swapping, scheduler.memory
     if swapping is None:
         return False
     decoding = request.pool is not None
     tokens = scheduler.pool.context_of(request.origin) if decoding else request.computed_tokens
-    blocks = scheduler.memory.blocks_for(tokens)
+    blocks = memory.blocks_for(tokens)
     if not tokens or blocks > swapping.space.free_blocks:
+        return False
+    if memory.most_blocks(request.prompt_tokens + request.generated_tokens) > memory.unpinned_for(request):
         return False
     scheduler.take_memory(request, granted_tokens)
     swapping.space.move_out(now_ns, blocks)

@@ -40,6 +40,22 @@ def test_windows_are_shown_and_told_of(command, scenario_file):
     assert "Notice: KV capacity is understated" in ended.out
 
 
+def test_pinned_blocks_are_no_room_but_what_begins_with_them_fits_more(command, scenario_file):
+    prefix = "workload.prefix=[{name: shared, tokens: {name: fixed, tokens: 1600}}]"
+    pins = [f"memory.{key}" for key in ("prefix_cache.warm_up_requests=1", "prefix_cache.pinned_tokens=1600")]
+    settings = [part for setting in (prefix, *pins, "memory.num_gpu_blocks=501") for part in ("--set", setting)]
+    ended = command("memory", scenario_file, *settings)
+    assert "500 for requests" in ended.out
+    assert "of these 100 are pinned" in ended.out
+    assert "fit with pinned beginning" in ended.out
+    found = json.loads(command("memory", scenario_file, *settings, "--json").out)
+    assert found["kv"]["pinned_blocks"] == 100
+    mean = found["requests"]["mean"]
+    assert mean["fit"] == 400 / mean["blocks"]
+    assert mean["fit_if_prefix_pinned"] == 400 / (mean["blocks"] - 100)
+    assert found["limit"]["requests_if_prefix_pinned"] == int(mean["fit_if_prefix_pinned"])
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [

@@ -319,7 +319,31 @@ def test_pinned_prefixes_stay_with_the_window_that_they_need():
     memory.check([])
     served(memory, request_of(0, (500, 28)))
     assert memory.cached_prefix(request_of(1, (0, 24), (900, 9)))[0] == 16
-    assert memory.total_for(request_of(1, (0, 1))) == 14
+    assert memory.unpinned_for(request_of(1, (0, 1))) == 14
+    # What the sliding group has pinned is gone from sight if more of the prefix than that is found.
+    wholes = [(0, 17), (0, 24), (0, 16), (300, 40)]
+    assert [memory.total_for(request_of(2, whole)) for whole in wholes] == [18, 18, 14, 14]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    windows=st.lists(st.one_of(st.none(), st.integers(1, 20)), min_size=1, max_size=4).filter(any),
+    pins=st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40)), min_size=1, max_size=3),
+    prompts=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=6),
+    wanted=st.integers(1, 60),
+)
+def test_what_a_request_counts_on_is_there_and_held(windows, pins, prompts, wanted):
+    memory = manager(60, *windows)
+    for number, (prompt, pinned) in enumerate(pins):
+        memory.load(request_of(-1 - number, (0, prompt), (1000 * number, 3)), pinned)
+    for number, (shared, own) in enumerate(prompts):
+        request = request_of(number, (0, shared), (1000 * (number + 1), own))
+        _, held = memory.cached_prefix(request)
+        if memory.most_blocks(request.prompt_tokens) - held <= memory.free_blocks:
+            served(memory, request)
+    request = request_of(99, (0, wanted))
+    _, held = memory.cached_prefix(request)
+    assert held >= memory.total_for(request) - memory.unpinned_for(request) >= 0
 
 
 @settings(max_examples=200, deadline=None)

@@ -31,7 +31,10 @@ def test_what_is_loaded_is_found_and_what_is_pinned_stays():
     memory.load(request_of(-1, (0, 30)), pinned_tokens=13)
     memory.check([])
     assert (memory.free_blocks, memory.pinned_blocks) == (17, 3)
-    assert memory.total_for(request_of(0, (0, 4))) == 17
+    # Of three pinned blocks a request counts on those of its own prompt, less the one with its last token.
+    prompts = [((0, 40),), ((0, 13),), ((0, 12),), ((0, 9), (900, 50)), ((900, 50),)]
+    assert [memory.total_for(request_of(0, *prompt)) for prompt in prompts] == [20, 20, 19, 19, 17]
+    assert memory.unpinned_for(request_of(0, (0, 40))) == 17
     assert memory.cached_prefix(request_of(1, (0, 40))) == (28, 3)
     served(memory, request_of(2, (500, 68)))  # takes all that is not pinned
     assert memory.cached_prefix(request_of(3, (0, 40))) == (12, 3)
