@@ -70,6 +70,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "rank-noise": "policies.prediction.rank_noise:RankNoise",
     },
     "routing": {
+        "dedicated": "policies.routing.dedicated:Dedicated",
         "round-robin": "policies.routing.round_robin:RoundRobin",
     },
 }

@@ -36,6 +36,7 @@ from simcore.scenario import Scenario, parse_scenario
 from simcore.scenario.named_senders import check_named_senders
 from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
+from simcore.scenario.sections import Cluster
 from simcore.scheduling.scheduler import Scheduler
 from simcore.service import Progress, Router, closed_loop, open_loop
 from simcore.session_sender import SessionSender
@@ -70,6 +71,7 @@ class Simulation:
         spec = with_retention(load_model(scenario.model), memory.retention, memory.block_size_tokens)
         accelerator = load_accelerator(scenario.cluster.accelerator)
         _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
+        _check_routing(scenario.cluster)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         check_named_senders(scenario, workload)
         plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
@@ -203,6 +205,13 @@ def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator
     heads = min(group.attention.query_heads for group in spec.layer_groups)
     if heads % ranks:
         raise InputError(field, ranks, f"a divisor of the {heads} query heads of {spec.name}")
+
+
+def _check_routing(cluster: Cluster) -> None:
+    try:
+        build_policy("routing", cluster.routing, "cluster.routing").check_replicas(cluster.replicas)
+    except ValueError as error:
+        raise ServetwinError(f"cluster.routing.{error}.") from error
 
 
 def _by_request(progress: Progress, samples: int) -> Progress:

@@ -15,10 +15,11 @@ PartManager = KVBlockManager | KVGroupManager | KVRadixManager
 class KVPartitions:
     """A block manager of its own for each named tenant, and one for all others.
 
-    What one tenant sends changes neither the blocks that another may have nor what its requests find cached if they
-    come and go in the same order. Slots, token budget and queue are shared all the same, so it can change when they
-    run, thereby which of them run at once, and through that what they find. Since blocks belong to one or the other,
-    decode steps cannot be planned by counts over all requests.
+    Held and cached blocks are a tenant's own. So the same calls for its requests, at the same times, have the same
+    answers (hits, refusals, blocks given up) whatever is called for others between them. Slots, token budget and queue
+    are shared all the same: what one tenant sends can change when another's requests run, thereby which of them run at
+    once, and through that what they find. Since blocks belong to one or the other, decode steps cannot be planned by
+    counts over all requests.
     """
 
     partitioned = True

@@ -51,6 +51,7 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str, Iterable[Any]]]:
     shares = scenario.memory.prefix_cache.tenant_shares
     if shares:
         yield "memory.prefix_cache.tenant_shares", "tenant", shares
+    yield from _named_by_policy("routing", scenario.cluster.routing, "cluster.routing")
     yield from _named_by_policy("ordering", scheduler.ordering, "scheduler.ordering")
     yield from _named_by_policy("batching", scheduler.batching, "scheduler.batching")
     yield from _named_by_policy("preemption", scheduler.preemption.victim, "scheduler.preemption.victim")

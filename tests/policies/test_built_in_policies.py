@@ -6,6 +6,7 @@ from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.horizon import FOREVER
 from policies.ordering.fcfs import FirstComeFirstServed
 from policies.preemption.latest import Latest
+from policies.routing.dedicated import Dedicated
 from policies.routing.round_robin import RoundRobin
 
 
@@ -13,6 +14,7 @@ from policies.routing.round_robin import RoundRobin
 class FakeRequest:
     number: int = 0
     arrival_s: float = 0.0
+    tenant: str = ""
 
 
 @dataclass
@@ -35,6 +37,23 @@ def test_round_robin_takes_each_in_turn():
     routing = RoundRobin()
     replicas = [FakeReplica()] * 3
     assert [routing.choose(FakeRequest(), replicas) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+
+
+def test_a_tenant_with_dedicated_replicas_has_them_to_itself():
+    routing = Dedicated({"gold": 2, "silver": 1})
+    replicas = [FakeReplica()] * 5
+    tenants = ["gold", "", "silver", "gold", "bronze", "gold", "silver", ""]
+    chosen = [routing.choose(FakeRequest(tenant=tenant), replicas) for tenant in tenants]
+    assert chosen == [0, 3, 2, 1, 4, 0, 2, 3]
+
+
+def test_dedicated_replicas_must_be_there_and_leave_one_for_the_others():
+    routing = Dedicated({"gold": 2, "silver": 1})
+    routing.check_replicas(4)
+    with pytest.raises(ValueError, match="tenants takes 3 replicas, expected at most 2 of 3"):
+        routing.check_replicas(3)
+    with pytest.raises(ValueError, match=r"tenants.gold is 0, expected a whole number from 1"):
+        Dedicated({"gold": 0})
 
 
 def test_limits_of_chunked_prefill():

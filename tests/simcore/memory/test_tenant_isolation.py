@@ -10,6 +10,7 @@ from simcore.memory import KVBlockManager, KVPartitions
 from simcore.memory.building import build_memory
 from simcore.memory.partitions import divide_blocks
 from simcore.memory.plan import MemoryPlan
+from simcore.memory.retention import with_retention
 from simcore.models import load_model
 from simcore.request import Request
 from simcore.scenario import parse_scenario
@@ -18,7 +19,7 @@ BLOCK_SIZE = 4
 MODEL = "smollm2-135m"
 
 
-def memory_of(prefix_cache, num_gpu_blocks=13):
+def memory_of(prefix_cache, num_gpu_blocks=13, now_s=lambda: 0.0, **memory):
     scenario = parse_scenario(
         {
             "model": MODEL,
@@ -34,12 +35,13 @@ def memory_of(prefix_cache, num_gpu_blocks=13):
                 "block_size_tokens": BLOCK_SIZE,
                 "prefix_caching": True,
                 "prefix_cache": prefix_cache,
+                **memory,
             },
         }
     )
-    spec = load_model(MODEL)
+    spec = with_retention(load_model(MODEL), scenario.memory.retention, BLOCK_SIZE)
     plan = MemoryPlan.of(scenario, spec, load_accelerator("l4"), shares_content=True)
-    return build_memory(scenario, spec, plan, True, lambda: 0.0)
+    return build_memory(scenario, spec, plan, True, now_s)
 
 
 def request_of(number, tenant, documents):
@@ -49,54 +51,99 @@ def request_of(number, tenant, documents):
 
 
 class Replayed:
-    """Requests that come and stay until they are told to leave; what each found when it was admitted."""
+    """Requests that come, decode, give way and leave as they are told; what each found, or whether it was refused."""
 
     def __init__(self, memory):
-        self.memory, self.running, self.found = memory, [], {}
+        self.memory, self.running, self.waiting, self.found = memory, [], [], {}
 
     def do(self, number, action, tenant, documents, place):
-        if action == "leave":
-            own = [request for request in self.running if request.tenant == tenant]
-            if own:
-                request = own[place % len(own)]
-                self.running.remove(request)
-                self.memory.release(request)
+        if action == "arrive":
+            self.admit(number, request_of(number, tenant, documents))
             return
-        request = request_of(number, tenant, documents)
+        among = self.waiting if action == "return" else self.running
+        own = [request for request in among if request.tenant == tenant]
+        if not own:
+            return
+        request = own[place % len(own)]
+        if action == "decode":
+            self.decode(number, request)
+            return
+        among.remove(request)
+        if action == "return":
+            self.admit(number, request)
+            return
+        self.memory.release(request, comes_back=action == "preempt")
+        if action == "preempt":
+            request.computed_tokens = 0
+            self.waiting.append(request)
+
+    def admit(self, number, request):
         cached, shared = self.memory.cached_prefix(request)
-        if self.memory.blocks_for(request.prompt_tokens) - shared > self.memory.free_for(request):
+        tokens = request.tokens_to_compute
+        if self.memory.most_blocks(tokens) - shared > self.memory.free_for(request):
             self.found[number] = None
+            self.memory.forget(request)
             return
         self.found[number] = cached
-        self.memory.admit(request, cached, request.prompt_tokens - cached)
-        request.computed_tokens = request.prompt_tokens
+        self.memory.admit(request, cached, tokens - cached)
+        request.computed_tokens = tokens
+        self.memory.slide(request, cached)
+        self.memory.computed(request)
         self.running.append(request)
         self.memory.check([(each, each.computed_tokens) for each in self.running])
 
+    def decode(self, number, request):
+        """Compute another token, unless memory for it is refused."""
+        blocks = self.memory.blocks_to_grow(request.computed_tokens, 1)
+        if blocks > self.memory.free_for(request):
+            self.found[number] = None
+            return
+        self.memory.extend(request, blocks)
+        request.known_output_tokens += 1
+        request.computed_tokens += 1
+        self.memory.slide(request, request.computed_tokens - 1)
+
+    def all_found(self, tenant):
+        """What a request of the tenant would find of everything that was ever said, and the blocks it could take."""
+        probes = [request_of(10**4 + place, tenant, [(place, 40)]) for place in range(3)]
+        return [(self.memory.cached_prefix(probe), self.memory.free_for(probe)) for probe in probes]
+
 
 documents = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), min_size=1, max_size=3)
+actions = ["arrive", "arrive", "leave", "decode", "preempt", "return"]
 steps = st.lists(
-    st.tuples(st.sampled_from(["arrive", "arrive", "leave"]), st.sampled_from("ab"), documents, st.integers(0, 3)),
-    max_size=40,
+    st.tuples(st.sampled_from(actions), st.sampled_from("abbc"), documents, st.integers(0, 3)), max_size=40
 )
+KINDS = [
+    ({}, {}),
+    ({"index": "radix"}, {}),
+    ({"expires_after_s": 3.0}, {}),
+    ({"eviction": {"name": "cost-aware"}, "share_between_tenants": True}, {}),
+    ({"eviction": {"name": "lfu"}}, {"retention": {"window_tokens": 6, "sink_tokens": 0}}),
+]
 
 
-@settings(max_examples=150, deadline=None)
-@given(steps)
-def test_with_shares_nothing_that_one_does_changes_what_the_other_finds(sequence):
-    both = Replayed(memory_of({"tenant_shares": {"a": 0.5, "b": 0.5}}))
-    alone = Replayed(memory_of({"tenant_shares": {"a": 0.5, "b": 0.5}}))
+@pytest.mark.parametrize(("cache", "memory"), KINDS)
+@settings(max_examples=40, deadline=None)
+@given(sequence=steps)
+def test_with_shares_nothing_that_others_do_changes_what_one_finds_keeps_or_is_refused(cache, memory, sequence):
+    """Whatever others hold, cache and give up: the same calls at the same times have the same answers, to the end."""
+    now_s = [0.0]
+    shares = cache | {"tenant_shares": {"a": 0.3, "b": 0.4}}
+    both, alone = (Replayed(memory_of(shares, 25, lambda: now_s[0], **memory)) for _ in range(2))
     for number, step in enumerate(sequence):
+        now_s[0] = float(number)
         both.do(number, *step)
         if step[1] == "b":
             alone.do(number, *step)
+            assert both.all_found("b") == alone.all_found("b")
     assert {number: both.found[number] for number in alone.found} == alone.found
 
 
 @settings(max_examples=100, deadline=None)
 @given(steps)
 def test_without_shares_tenants_still_find_nothing_of_each_other(sequence):
-    service, computed = Replayed(memory_of({}, 200)), {"a": set(), "b": set()}
+    service, computed = Replayed(memory_of({}, 200)), {"a": set(), "b": set(), "c": set()}
     for number, (action, tenant, prompt, place) in enumerate(sequence):
         service.do(number, action, tenant, prompt, place)
         if action == "arrive":
