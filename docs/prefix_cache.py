@@ -80,8 +80,9 @@ def document(results: dict[str, tuple[float, Curves]]) -> str:
             "Made by `docs/prefix_cache.py`. Which share of the prompt tokens of two traces a prefix cache finds "
             "by its capacity and by the policy that says what it gives up. The traces (Mooncake, FAST 2025) name the "
             "blocks of 512 tokens of each prompt; prompts are replayed one after another, none at the same time as "
-            "another. `clairvoyant` gives up what is needed farthest in the future (Belady 1966): no policy can find "
-            f"more. `cost-aware` weighs blocks by what computing them again takes in {MODEL}. `priority` equals `lru` "
+            "another. `clairvoyant` gives up what is needed farthest in the future (Belady 1966): no policy finds more "
+            "blocks. Of tokens another might find a few more, since the last block of a prompt may be filled in part. "
+            f"`cost-aware` weighs blocks by what computing them again takes in {MODEL}. `priority` equals `lru` "
             "here, as the traces have no priorities.",
             width=120,
         ),

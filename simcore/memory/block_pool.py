@@ -64,6 +64,13 @@ class BlockPool:
         """Blocks that nobody holds and that still can be found by their keys."""
         return len(self._cached)
 
+    def has(self, key: int) -> bool:
+        """Whether a block is published under a key."""
+        block = self._published.get(key)
+        if block is None or self._expiry is None:
+            return block is not None
+        return not self._expired(block, self._expiry) or self._fresh_copy(key, self._expiry) is not None
+
     def find(self, keys: Iterable[int]) -> list[int]:
         """The published blocks of ``keys``, up to the first that is not there."""
         found: list[int] = []

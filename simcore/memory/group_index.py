@@ -44,7 +44,7 @@ class GroupIndex:
             before = hit
             for places in self.sliding.values():
                 hit = self._windowed_hit(keys, hit, places)
-            settled = hit == before
+            settled = hit == before or len(self.sliding) == 1
         return hit
 
     def in_sight(self, keys: Sequence[int], place: int) -> list[int]:
@@ -58,10 +58,15 @@ class GroupIndex:
 
     def _windowed_hit(self, keys: Sequence[int], most: int, places: Sequence[int]) -> int:
         """The longest hit of groups with one window, of at most so many blocks; looks from the end backwards."""
-        group = self.layout.groups[places[0]]
+        group, groups, has = self.layout.groups[places[0]], len(self.layout.groups), self.pool.has
         hit = block = most
-        while block > group.released_blocks(hit * group.block_size_tokens):
+        first_in_sight = group.released_blocks(hit * group.block_size_tokens)
+        while block > first_in_sight:
             block -= 1
-            if not all(self.pool.find(self.group_keys([keys[block]], place)) for place in places):
-                hit = block
+            key = groups * keys[block]
+            for place in places:
+                if not has(key + place):
+                    hit = block
+                    first_in_sight = group.released_blocks(hit * group.block_size_tokens)
+                    break
         return hit

@@ -6,7 +6,7 @@ from policies.eviction import Eviction
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import MemoryBudget, MemoryDemand
-from simcore.memory.kv_bytes import KvFormat
+from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.memory.kv_groups import KvCacheLayout
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
@@ -95,8 +95,12 @@ class MemoryPlan:
         """The plan of a scenario, whose workload may say what its requests have in common.
 
         Raises ``CapacityError`` for a model, or for given blocks, that the memory has no room for, ``InputError`` for
-        blocks that are all kept aside.
+        blocks that are all kept aside, and for more layers that share a cache than there are.
         """
+        most_alike, sharing = max(attention_counts(spec).values()), scenario.memory.kv_sharing_layers
+        if sharing > most_alike:
+            expected = f"at most {most_alike}, the most layers of one kind that {spec.name} has"
+            raise InputError("memory.kv_sharing_layers", sharing, expected)
         demand = memory_demand(scenario, spec)
         stay = why_windows_stay(scenario, demand.layout(1), shares_content)
         if stay is not None:

@@ -5,6 +5,9 @@ from dataclasses import replace
 from simcore.models import ModelSpec
 from simcore.scenario import Retention
 
+_SINK_TOKENS = 4
+"""What StreamingLLM found to be enough (arXiv:2309.17453, table 2; recalled)."""
+
 
 def with_retention(spec: ModelSpec, retention: Retention, block_size_tokens: int) -> ModelSpec:
     """The model as an engine runs it that keeps no more than ``retention`` of each request in any layer.
@@ -16,7 +19,8 @@ def with_retention(spec: ModelSpec, retention: Retention, block_size_tokens: int
     """
     kept_tokens = retention.budget_tokens
     if retention.window_tokens is not None:
-        sink_blocks = -(-retention.sink_tokens // block_size_tokens)
+        sink_tokens = _SINK_TOKENS if retention.sink_tokens is None else retention.sink_tokens
+        sink_blocks = -(-sink_tokens // block_size_tokens)
         kept_tokens = sink_blocks * block_size_tokens + retention.window_tokens
     if kept_tokens is None:
         return spec

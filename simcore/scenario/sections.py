@@ -104,13 +104,20 @@ class PrefixCache(_Section):
 class Retention(_Section):
     """What is kept of a request in memory: all, or in every layer no more than stated.
 
-    ``window_tokens`` keeps the last tokens and the first ``sink_tokens`` (StreamingLLM); ``budget_tokens`` keeps so
-    many tokens, wherever they are (H2O).
+    ``window_tokens`` keeps the last tokens and the first ``sink_tokens`` (StreamingLLM, by default its 4);
+    ``budget_tokens`` keeps so many tokens, wherever they are (H2O).
     """
 
-    sink_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 4
     window_tokens: Count | None = None
+    sink_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] | None = None
     budget_tokens: Count | None = None
+
+    @field_validator("sink_tokens")
+    @classmethod
+    def _beside_a_window(cls, tokens: int | None, info: ValidationInfo) -> int | None:
+        if tokens is not None and info.data.get("window_tokens", 0) is None:
+            raise ValueError("nothing without window_tokens, beside which the first tokens stay")
+        return tokens
 
     @field_validator("budget_tokens")
     @classmethod

@@ -57,6 +57,14 @@ def test_given_blocks_are_shown_as_such():
     assert [offer["set"] for offer in found.help] == ["memory.num_gpu_blocks=null"]
 
 
+@pytest.mark.parametrize(("model", "most"), [("llama-3.1-8b", 32), ("gemma-3-27b", 52), ("gpt-oss-20b", 12)])
+def test_no_more_layers_share_a_cache_than_there_are(model, most):
+    prepare(scenario(model, memory={"kv_sharing_layers": most}))
+    expected = f"kv_sharing_layers is {most + 1}, expected at most {most}, the most layers of one kind that {model} has"
+    with pytest.raises(InputError, match=expected):
+        prepare(scenario(model, memory={"kv_sharing_layers": most + 1}))
+
+
 def test_slots_bound_short_requests():
     found = report(scenario())
     assert found.limit == {"requests": 256, "by": "scheduler.batching.max_running_requests"}

@@ -53,6 +53,20 @@ def test_less_memory_and_less_time_and_exact_all_the_same():
     assert differences(simulation.run(check=True), stepping) == []
 
 
+@pytest.mark.parametrize("beside", [{}, {"budget_tokens": 512}])
+def test_sinks_without_a_window_are_refused(beside):
+    with pytest.raises(InputError, match="sink_tokens is 8, expected nothing without window_tokens"):
+        prepare(scenario(sink_tokens=8, **beside))
+
+
+def test_a_retention_comes_back_as_it_was_written():
+    for retention in ({"window_tokens": 1000}, {"window_tokens": 1000, "sink_tokens": 0}, {"budget_tokens": 9}, {}):
+        first = prepare(scenario(**retention))
+        again = prepare(first.scenario.document())
+        assert again.scenario == first.scenario
+        assert again.spec == first.spec
+
+
 def test_a_window_and_a_budget_together_are_refused():
     with pytest.raises(InputError, match="budget_tokens is 5, expected nothing beside window_tokens"):
         prepare(scenario(window_tokens=5, budget_tokens=5))
