@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks import kv_memory
+from benchmarks import kv_memory, step_prices
 from benchmarks.bare_loop import simulate as simulate_bare
 from servetwin.api import prepare
 from simcore.simulation import Simulation
@@ -45,6 +45,8 @@ def main(quick: bool, write: Path | None) -> None:
         "| share | where |",
         "|---:|---|",
         *_profile(prepare(SCENARIOS / "steady-10k.yaml")),
+        "",
+        *step_prices.report(),
         "",
         *kv_memory.report(),
     ]

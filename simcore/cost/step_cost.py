@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,17 +232,15 @@ class StepCost:
             start, growth, memory, compute, floor, queries, curve = terms[0]
             if curve is None and compute <= memory and (start + growth) * memory + queries >= floor:
                 return [round((start + growth * step) * memory + queries + base) for step in range(1, steps + 1)]
-        durations = []
-        for step in range(1, steps + 1):
-            attention_ns = 0.0
-            for start, growth, memory, compute, floor, queries, curve in terms:
-                context = start + growth * step
-                if curve is None:
-                    attention_ns += max(context * memory + queries, context * compute, floor)
-                else:
-                    attention_ns += curve.at(context)
-            durations.append(round(attention_ns + base))
-        return durations
+        totals = [0.0] * steps
+        for start, growth, memory, compute, floor, queries, curve in terms:
+            if curve is None:
+                contexts = range(start + growth, start + growth * steps + 1, growth) if growth else [start] * steps
+                prices = [max(context * memory + queries, context * compute, floor) for context in contexts]
+            else:
+                prices = curve.along_steps(start, growth, steps)
+            totals = list(map(add, totals, prices))
+        return [round(attention_ns + base) for attention_ns in totals]
 
     def _decode_array_ns(self, terms: list[_Term], steps: int, base: float) -> NDArray[np.int64]:
         """The same prices for many steps, by the same arithmetic in the same order, so equal to the bit."""
