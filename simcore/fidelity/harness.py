@@ -18,8 +18,9 @@ from simcore.models import MixtureOfExperts, load_model
 SHORTEST_SHARE = 0.8
 """The harness draws lengths uniformly from this share of the stated length up to all of it."""
 REQUESTS_PER_CLIENT = 10
-"""Measured requests per unit of concurrency. Twice the concurrency warms the server up before and is answered in full
-before measurement begins; an idle simulated server keeps nothing of that, so the scenario leaves it out."""
+"""Measured requests per unit of concurrency, where a setup states no other number. Twice the concurrency warms the
+server up before and is answered in full before measurement begins; an idle simulated server keeps nothing of that, so
+the scenario leaves it out."""
 
 _PRECISIONS = {"": "bf16", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp8_block": "fp8", "nvfp4": "nvfp4"}
 _CHECKPOINT_PRECISION = {"gpt-oss-120b": "mxfp4", "gpt-oss-20b": "mxfp4"}
@@ -29,35 +30,61 @@ _TRT_ALIGNMENT_TOKENS = 64
 
 
 class Setup(BaseModel):
-    """One entry of ``harness.yaml``: how an engine was started for some models on some accelerators."""
+    """One entry of ``harness.yaml``: how an engine was started for some models on some accelerators, and asked.
+
+    ``harness`` tells for rows of which harness it is. The token budget is ``max_batched_tokens``, or the row's own: its
+    running requests, its prompt and ``tokens_beyond_prompt``.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     engine: str
+    harness: Literal["known", "unknown"] = "known"
     models: list[str] | None = None
     accelerators: list[str] | None = None
+    versions: list[str] | None = None
     measured_before: date | None = None
     least_concurrency: int = 1
     batching: str | None = None
     max_running_requests: int | Literal["concurrency"] | None = None
     max_batched_tokens: int | None = None
     room_for_prompt: bool = False
+    tokens_beyond_prompt: int | None = None
     receive_interval_steps: int | None = None
     expert_kernels: str | None = None
     graph_tokens: int | None = None
-    kv_cache: Literal["bf16", "fp8"] = "bf16"
+    kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
     gpu_memory_utilization: float | None = None
+    requests_per_client: int = REQUESTS_PER_CLIENT
+    most_requests: int | None = None
     source: str
 
-    def fits(self, named: "_Named", concurrency: int, measured_on: date | None) -> bool:
+    def fits(self, run: EngineRun, named: "_Named", concurrency: int) -> bool:
         """Whether a run meets the conditions; one of no stated date counts as late."""
+        on = run.measured_on
         return (
             named.engine == self.engine
+            and run.known_harness == (self.harness == "known")
             and (self.models is None or named.model in self.models)
             and (self.accelerators is None or named.accelerator in self.accelerators)
+            and (self.versions is None or run.version in self.versions)
             and concurrency >= self.least_concurrency
-            and (self.measured_before is None or (measured_on is not None and measured_on < self.measured_before))
+            and (self.measured_before is None or (on is not None and on < self.measured_before))
         )
+
+    def requests(self, concurrency: int) -> int:
+        """How many requests were measured."""
+        requests = self.requests_per_client * concurrency
+        return requests if self.most_requests is None else min(requests, self.most_requests)
+
+    def token_budget(self, concurrency: int, prompt_tokens: int) -> int | None:
+        """Tokens that a step may hold; None for the engine preset's."""
+        if self.tokens_beyond_prompt is not None:
+            return concurrency + prompt_tokens + self.tokens_beyond_prompt
+        if not self.room_for_prompt:
+            return self.max_batched_tokens
+        blocks = ceil((concurrency + prompt_tokens + _TRT_ALIGNMENT_TOKENS) / _TRT_ALIGNMENT_TOKENS)
+        return max(self.max_batched_tokens or 0, blocks * _TRT_ALIGNMENT_TOKENS)
 
 
 @cache
@@ -155,23 +182,23 @@ def labels_of(run: EngineRun, named: _Named | str) -> dict[str, str]:
 
 
 def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]:
+    setup = next(setup for setup in setups() if setup.fits(run, named, concurrency))
     memory: dict[str, Any] = {"prefix_caching": False}
     document: dict[str, Any] = {
         "model": named.model,
         "engine": named.engine,
         "cluster": {"accelerator": named.accelerator, "tensor_parallel": run.tensor_parallel},
         "memory": memory,
-        "precision": {"weights": named.precision},
+        "precision": {"weights": named.precision, "kv_cache": setup.kv_cache},
         "workload": {
-            "requests": REQUESTS_PER_CLIENT * concurrency,
+            "requests": setup.requests(concurrency),
             "arrivals": {"name": "closed-loop", "concurrency": concurrency},
             "prompt_tokens": _length(run.prompt_tokens, run.known_harness),
             "output_tokens": _length(run.output_tokens, run.known_harness),
         },
     }
-    if not run.known_harness:
-        return document
-    setup = next(setup for setup in setups() if setup.fits(named, concurrency, run.measured_on))
+    if setup.kv_cache == "as weights":
+        document["precision"]["kv_cache"] = "fp8" if named.precision.startswith("fp8") else "bf16"
     batching = _batching(setup, concurrency, run.prompt_tokens)
     if batching:
         document["scheduler"] = {"batching": batching}
@@ -181,26 +208,22 @@ def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]
         document["host"] = {"graph_tokens": setup.graph_tokens}
     if setup.gpu_memory_utilization is not None:
         memory["gpu_memory_utilization"] = setup.gpu_memory_utilization
-    document["precision"]["kv_cache"] = setup.kv_cache
     return document
 
 
 def _batching(setup: Setup, concurrency: int, prompt_tokens: int) -> dict[str, Any]:
-    slots, budget = setup.max_running_requests, setup.max_batched_tokens
-    if setup.room_for_prompt:
-        blocks = ceil((concurrency + prompt_tokens + _TRT_ALIGNMENT_TOKENS) / _TRT_ALIGNMENT_TOKENS)
-        budget = max(budget or 0, blocks * _TRT_ALIGNMENT_TOKENS)
+    slots = setup.max_running_requests
     settings = {
         "name": setup.batching,
         "max_running_requests": concurrency if slots == "concurrency" else slots,
-        "max_batched_tokens": budget,
+        "max_batched_tokens": setup.token_budget(concurrency, prompt_tokens),
         "receive_interval_steps": setup.receive_interval_steps,
     }
     return {name: value for name, value in settings.items() if value is not None}
 
 
 def _length(tokens: int, varied: bool) -> dict[str, Any]:
-    """Lengths as the harness draws them, or the stated one where the harness is not known."""
+    """Lengths as the known harness draws them; others state one length, and tools that keep to it."""
     if not varied:
         return {"name": "fixed", "tokens": tokens}
     return {"name": "uniform", "low": max(1, int(SHORTEST_SHARE * tokens)), "high": tokens}

@@ -76,13 +76,31 @@ def test_a_row_of_the_known_harness_is_run_as_it_was(tmp_path):
     assert found.measured == {"ttft_s.mean": 0.1, "tpot_s.mean": 0.02}
 
 
-def test_a_row_of_an_unknown_harness_is_read_plainly(tmp_path):
+def test_a_row_of_an_unknown_harness_is_run_as_a_public_tool_would(tmp_path):
     found = case(tmp_path, silicon_data_source="source_file=gap.csv", gemm_quant_mode="")
     assert isinstance(found, Case)
     assert found.labels["harness"] == "unknown"
-    assert found.document["workload"]["prompt_tokens"] == {"name": "fixed", "tokens": 1024}
-    assert found.document["precision"]["weights"] == "bf16"
-    assert "scheduler" not in found.document
+    workload = found.document["workload"]
+    assert workload["prompt_tokens"] == workload["output_tokens"] == {"name": "fixed", "tokens": 1024}
+    assert workload["requests"] == 40
+    assert found.document["precision"] == {"weights": "bf16", "kv_cache": "bf16"}
+    batching = {"max_running_requests": 4, "max_batched_tokens": 4 + 1024 + 1500}
+    assert found.document["scheduler"] == {"batching": batching}
+
+
+def test_the_kv_cache_of_an_unknown_harness_follows_the_weights(tmp_path):
+    found = case(tmp_path, silicon_data_source="source_file=gap.csv")
+    assert isinstance(found, Case)
+    assert found.document["precision"] == {"weights": "fp8", "kv_cache": "fp8"}
+
+
+@pytest.mark.parametrize(("concurrency", "requests"), [("8", 160), ("64", 1280), ("128", 2000)])
+def test_requests_of_a_version_are_as_its_means_tell(tmp_path, concurrency, requests):
+    source = f"source_file=gap.csv; silicon_concurrency={concurrency}"
+    change = {"backend": "trtllm", "backend_version": "1.0.0rc3", "batch_size": concurrency}
+    found = case(tmp_path, silicon_data_source=source, **change)
+    assert isinstance(found, Case)
+    assert found.document["workload"]["requests"] == requests
 
 
 def test_room_is_made_for_a_prompt_that_is_never_cut(tmp_path):
