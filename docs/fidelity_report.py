@@ -38,9 +38,11 @@ INTRODUCTION = (
     f"`in band` is the share of measured values inside the run's 80% uncertainty band ([outputs.md](outputs.md)), over "
     f"every {BANDED_EVERY}th engine run in the order of the file, since a band takes {REPLAYS} further runs. Its "
     "errors are those of kernel fits at points that they had not seen, stated ones of roofline prices and host "
-    "constants, and one of whole steps, as large as the errors left on the rows that host constants were fitted on. "
-    "None is fitted to other rows. What no error stands for, bands cannot hold: models, engines or setups that are "
-    "simulated otherwise than they were run.",
+    "constants, how tokens spread over experts, and one of whole steps, as large as the errors left on the rows that "
+    "host constants were fitted on. None is fitted to other rows. Bands of rows of an unknown harness are drawn over "
+    "setups too: the token budget below or the engine preset's, a host that works while kernels run or one that does "
+    "not (`simcore/fidelity/harness.py`). What no error stands for, bands cannot hold: models, engines or setups that "
+    "are simulated otherwise than they were run.",
     "Engine runs with a known harness are repeated as that harness ran them: a closed loop at the row's concurrency, "
     "lengths uniform in 0.8 to 1 of those stated, ten requests per client that start together on an idle server, so "
     "that mean TTFT contains the opening burst. The warm-up requests before them are answered in full and leave "

@@ -19,7 +19,8 @@ STATISTICS = ("mean", "p50", "p90", "p99")
 RATES = ("requests_per_s", "output_tokens_per_s", "total_tokens_per_s")
 METHOD = (
     "the 10th and 90th percentile over replays of the run, each with all prices of a kind off by an error drawn from "
-    "the held-out errors of its fit, or from errors stated of roofline prices, host constants and whole steps"
+    "the held-out errors of its fit, or from errors stated of roofline prices, host constants and whole steps, and "
+    "tokens spread over experts by one of the distributions that were measured"
 )
 
 Figures = dict[str, dict[str, float | None]]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 ROUTING = "power_law_1.01"
 """How tokens spread over experts, as the tables of measured experts name it: drawn with a mild skew. Their "balanced"
 deals tokens out in turn, so that a batch of decodes reads many more experts than drawing at random would let it."""
+ROUTINGS = ("balanced", "power_law_1.01", "power_law_1.2")
+"""What routing may be in truth, each as likely: bands draw from those that were measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,6 +169,8 @@ class KernelPrices:
     fabric: Fabric | None = None
     fitted_collectives: bool = False
     expert_kernels: str = AUTO
+    routing: str = ROUTING
+    """How tokens spread over experts, as tables of measured experts name it."""
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
@@ -247,7 +249,7 @@ class KernelPrices:
                 operator.experts_per_token,
                 operator.experts,
                 tensor_parallel=shape.ranks,
-                distribution=ROUTING,
+                distribution=self.routing,
             )
             for name in names
         ]

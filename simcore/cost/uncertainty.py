@@ -17,11 +17,13 @@ from simcore.cost.assumptions import (
     ROOFLINE_ATTENTION_ERRORS,
     ROOFLINE_COLLECTIVE_ERRORS,
     ROOFLINE_MATMUL_ERRORS,
+    ROUTING,
+    ROUTINGS,
     STEP_ERROR,
     HostOverhead,
     RooflineEfficiency,
 )
-from simcore.cost.calibrated import ContextPrice, GenerationPrice, Source
+from simcore.cost.calibrated import ContextPrice, GenerationPrice, KernelProfile, Source
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.kernel_prices import AttentionPrices, KernelPrices, Price
 from simcore.cost.operators import AttentionWork, Matrix, Operator
@@ -37,10 +39,11 @@ KINDS = (
     "roofline_collective",
     "host_step",
     "host_request",
+    "routing",
     "step",
 )
-"""What is off independently of the others: kinds of calibrated kernels, of roofline prices and of host constants, and
-whole steps."""
+"""What is off independently of the others: kinds of calibrated kernels, of roofline prices and of host constants, how
+tokens spread over experts, and whole steps."""
 
 Draw = Mapping[str, float]
 """A level in (0, 1) for each of ``KINDS``."""
@@ -77,6 +80,14 @@ def price_factor(quantiles: tuple[float, ...], level: float) -> float:
 def step_factor(draw: Draw) -> float:
     """By what everything in a step is to be multiplied beside."""
     return exp(STEP_ERROR * float(ndtri(draw["step"])))
+
+
+def drawn_routing(profile: KernelProfile | None, draw: Draw) -> str:
+    """One of ``ROUTINGS`` that the profile has, or what is assumed where it has none."""
+    table = None if profile is None else profile.experts
+    measured = {distribution for _, distribution in table.measured} if table is not None else set()
+    known = [routing for routing in ROUTINGS if routing in measured]
+    return known[int(draw["routing"] * len(known))] if known else ROUTING
 
 
 def drawn_host(host: HostOverhead, draw: Draw) -> HostOverhead:
@@ -142,10 +153,12 @@ class DrawnPrices(KernelPrices):
     def of(cls, prices: KernelPrices, draw: Draw) -> "DrawnPrices":
         """A draw of those prices."""
         efficiency = drawn_efficiency(prices.roofline.efficiency, draw)
-        roofline = replace(prices.roofline, efficiency=efficiency)
-        return cls(
-            **{own.name: getattr(prices, own.name) for own in fields(prices)} | {"roofline": roofline, "draw": draw}
-        )
+        drawn = {
+            "roofline": replace(prices.roofline, efficiency=efficiency),
+            "routing": drawn_routing(prices.profile, draw),
+            "draw": draw,
+        }
+        return cls(**{own.name: getattr(prices, own.name) for own in fields(prices)} | drawn)
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""

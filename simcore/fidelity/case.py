@@ -1,6 +1,6 @@
 """A measured run beside the scenario that repeats it, or the reason why none can."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +11,15 @@ class Case:
 
     ``labels`` say what it was, for grouping: model, engine, accelerator, concurrency and so on. ``document`` is the
     scenario. ``measured`` gives figures by key (see ``simcore.fidelity.figures``), in seconds or per second.
+    ``plausible`` are scenarios that may be the true one just as well, where nobody states how the run was set up: bands
+    are drawn over them too.
     """
 
     name: str
     labels: Mapping[str, str]
     document: dict[str, Any]
     measured: Mapping[str, float]
+    plausible: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from simcore.bands.run import run_with_bands
+from simcore.bands.bands import figures_of, with_bands
+from simcore.bands.replay import replay
 from simcore.comparison.execution import available_cores
+from simcore.cost.uncertainty import draws
 from simcore.errors import CapacityError, ServetwinError
 from simcore.fidelity.case import Case, Outcome, Refusal
 from simcore.fidelity.figures import bands, conditions, figures
@@ -45,10 +48,15 @@ def _told(outcomes: Iterable[Outcome | Refusal], total: int, progress: Progress 
 
 
 def simulate_case(case: Case, replays: int = 0) -> Outcome | Refusal:
-    """Run the scenario of one case, with bands where replays are asked for."""
+    """Run the scenario of one case, with bands where replays are asked for; they take plausible ones in turn."""
     try:
-        simulation = Simulation.prepare({"pricing": BEST_PRICES} | case.document, Path())
-        result = run_with_bands(simulation, replays, jobs=1)
+        simulation = _prepared(case.document)
+        result = simulation.run()
+        if replays:
+            setups = [simulation, *map(_prepared, case.plausible)]
+            drawn = enumerate(draws(replays, simulation.scenario.seed))
+            replayed = [figures_of(replay(setups[place % len(setups)], draw).run()) for place, draw in drawn]
+            result = with_bands(result, replayed)
     except CapacityError:
         return Refusal(case.name, case.labels, _TOO_SMALL)
     except ServetwinError as error:
@@ -57,3 +65,7 @@ def simulate_case(case: Case, replays: int = 0) -> Outcome | Refusal:
         return Refusal(case.name, case.labels, "requests are longer than memory or context allows")
     keys = tuple(case.measured)
     return Outcome(case, figures(result, keys), conditions(result), bands(result, keys))
+
+
+def _prepared(document: dict[str, Any]) -> Simulation:
+    return Simulation.prepare({"pricing": BEST_PRICES} | document, Path())

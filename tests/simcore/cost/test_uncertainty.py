@@ -7,12 +7,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from simcore.cost.assumptions import HOST_SPREAD, STEP_ERROR, HostOverhead, RooflineEfficiency
+from simcore.cost.assumptions import HOST_SPREAD, ROUTING, ROUTINGS, STEP_ERROR, HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated.errors import LEVELS
+from simcore.cost.calibrated.profile import load_profile
 from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.operators import layer_operators
 from simcore.cost.step_cost import StepCost
-from simcore.cost.uncertainty import KINDS, DrawnPrices, drawn_efficiency, drawn_host, draws, price_factor, step_factor
+from simcore.cost.uncertainty import (
+    KINDS,
+    DrawnPrices,
+    drawn_efficiency,
+    drawn_host,
+    drawn_routing,
+    draws,
+    price_factor,
+    step_factor,
+)
 from simcore.memory.kv_bytes import KvFormat
+from simcore.models import load_model
 from simcore.simulation import Simulation
 
 QUANTILES = (-0.3, -0.2, -0.05, 0.0, 0.04, 0.1, 0.2)
@@ -96,7 +108,8 @@ def test_calibrated_kernels_are_scaled_as_a_whole(simulation, level, tokens, com
     plain = cost_of(simulation, prices)
     # The roofline stays, so that what is compared is calibrated kernels alone.
     drawn = cost_of(
-        simulation, DrawnPrices(prices.roofline, prices.profile, draw=dict.fromkeys(KINDS, level) | {"step": 0.5})
+        simulation,
+        DrawnPrices(prices.roofline, prices.profile, draw=dict.fromkeys(KINDS, level) | {"step": 0.5}),
     )
     for known, ours in zip(plain.layer_prices, drawn.layer_prices, strict=True):
         errors = known.errors_at(tokens)
@@ -113,6 +126,28 @@ def test_calibrated_kernels_are_scaled_as_a_whole(simulation, level, tokens, com
             factor = price_factor(generation.errors.quantiles, level)
             expected = factor * known.decodes_ns(8, 8 * (computed + 1), False)
             assert ours.decodes_ns(8, 8 * (computed + 1), False) == pytest.approx(expected)
+
+
+def test_routing_is_drawn_from_what_was_measured():
+    skewed = load_profile("a100-sxm-80gb", "vllm-0.14.0")
+    every = load_profile("h200-sxm", "vllm-0.24.0")
+    levels = [{"routing": (place + 0.5) / 12} for place in range(12)]
+    assert [drawn_routing(every, draw) for draw in levels] == [routing for routing in ROUTINGS for _ in range(4)]
+    assert {drawn_routing(skewed, draw) for draw in levels} == set(ROUTINGS) - {"balanced"}
+    assert {drawn_routing(None, draw) for draw in levels} == {ROUTING}
+
+
+def test_drawn_routing_prices_experts():
+    prices = priced("h200-sxm", "gpt-oss-120b", 2).cost.prices
+    experts = next(
+        operator for operator in layer_operators(load_model("gpt-oss-120b"), "mxfp4", 2) if operator.experts > 1
+    )
+    seconds = {
+        routing: DrawnPrices.of(prices, NEUTRAL | {"routing": (place + 0.5) / 3}).operator(experts).seconds(32)
+        for place, routing in enumerate(ROUTINGS)
+    }
+    assert len(set(seconds.values())) == 3
+    assert seconds["balanced"] > seconds[ROUTING]
 
 
 def test_a_whole_step_is_off_as_stated(simulation):

@@ -1,10 +1,12 @@
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from simcore.errors import FileError
-from simcore.fidelity.case import Case, Refusal
+from simcore.fidelity.case import Case, Outcome, Refusal
 from simcore.fidelity.engine_runs import read_engine_runs
+from simcore.fidelity.execution import simulate_case
 from simcore.fidelity.harness import case_of
 from simcore.simulation import Simulation
 from tests.simcore.fidelity.engine_run_rows import write_rows
@@ -86,6 +88,32 @@ def test_a_row_of_an_unknown_harness_is_run_as_a_public_tool_would(tmp_path):
     assert found.document["precision"] == {"weights": "bf16", "kv_cache": "bf16"}
     batching = {"max_running_requests": 4, "max_batched_tokens": 4 + 1024 + 1500}
     assert found.document["scheduler"] == {"batching": batching}
+
+
+def test_bands_of_an_unknown_harness_are_drawn_over_setups(tmp_path):
+    found = case(tmp_path, silicon_data_source="source_file=gap.csv")
+    assert isinstance(found, Case)
+    scenarios = [Simulation.prepare(document, tmp_path).scenario for document in found.plausible]
+    assert [scenario.scheduler.batching["max_batched_tokens"] for scenario in scenarios] == [
+        8192,
+        4 + 1024 + 1500,
+        8192,
+    ]
+    assert [scenario.host.step_s > 5e-4 for scenario in scenarios] == [False, True, True]
+    assert len({scenario.host.launch_s for scenario in scenarios}) == 1
+    assert all(scenario.precision.kv_cache == "fp8" for scenario in scenarios)
+    narrow, wide = simulate_case(replace(found, plausible=()), 9), simulate_case(found, 9)
+    assert isinstance(narrow, Outcome)
+    assert isinstance(wide, Outcome)
+    assert narrow.simulated == wide.simulated
+    low, high = wide.bands["tpot_s.mean"]
+    assert high / low > narrow.bands["tpot_s.mean"][1] / narrow.bands["tpot_s.mean"][0]
+
+
+def test_rows_of_the_known_harness_have_one_setup(tmp_path):
+    found = case(tmp_path)
+    assert isinstance(found, Case)
+    assert found.plausible == ()
 
 
 def test_the_kv_cache_of_an_unknown_harness_follows_the_weights(tmp_path):
