@@ -18,7 +18,7 @@ _CAPTION = (
 def render_explanation(steps: Sequence[Explanation], title: str) -> str:
     """The page as a complete HTML document."""
     first = steps[0]
-    head = f'<p class="quiet">{text(first.model)} on {first.ranks} x {text(first.accelerator)}, one rank</p>'
+    head = f'<p class="quiet">{text(first.model)} on {text(first.devices)}, one rank</p>'
     body = f"<header><h1>{text(title)}</h1>{head}</header>"
     for number, step in enumerate(steps):
         figure = figure_block(f"roofline-{number}", roofline(step), f"Roofline of {step.shape}", _CAPTION)
@@ -42,7 +42,7 @@ def _row(step: Explanation, operator: OperatorTime) -> str:
         share(operator.seconds / step.seconds),
         share(step.mfu_of(operator)) if kernel else "–",
         share(step.mbu_of(operator)) if kernel else "–",
-        operator.source + ("" if operator.inside or operator.errors is None else ", extrapolated"),
+        operator.source + (", extrapolated" if operator.extrapolated else ""),
         "–" if operator.errors is None else share(operator.errors.median),
     )
     return (

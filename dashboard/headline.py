@@ -6,6 +6,7 @@ from dashboard.details import band_method, throughput_figure
 from dashboard.formatting import number, seconds, share
 from dashboard.markup import NO_DATA, band, box, figure_of, interval, section, text
 from dashboard.metric_names import METRIC_NAMES, PERCENTILE_NAMES
+from simcore.cluster_text import described
 
 _STATES = ("finished", "rejected", "unfinished")
 _FIGURES = {"mean": "Mean", **PERCENTILE_NAMES}
@@ -15,7 +16,7 @@ def title_block(title: str, scenario: dict[str, Any], summary: dict[str, Any]) -
     """The title, what was simulated, and every warning and notice of the run."""
     cluster = scenario["cluster"]
     replicas = f"{cluster['replicas']} replica{'s' if cluster['replicas'] != 1 else ''}"
-    what = f"{scenario['model']} · {replicas} · {cluster['accelerator']} × {cluster['tensor_parallel']}"
+    what = f"{scenario['model']} · {replicas} · {described(cluster)}"
     subtitle = f"{what} · {scenario['engine']} · seed {summary['run']['seed']}"
     return (
         f'<header><h1>{text(title)}</h1><p class="quiet">{text(subtitle)}</p></header>'

@@ -65,8 +65,11 @@ def print_explanation(explanation: Explanation, output: Console) -> None:
     step = explanation
     output.print(
         f"[bold]{escape(str(step.shape))}[/]: {seconds(step.seconds)}, MFU {share(step.mfu)}, MBU {share(step.mbu)}"
-        f" ({escape(step.model)} on {step.ranks} x {escape(step.accelerator)})"
+        f" ({escape(step.model)} on {escape(step.devices)})"
     )
+    if step.stage_s:
+        times = ", ".join(map(seconds, step.stage_s))
+        output.print(f"stages take {times}: with all of them busy a batch leaves every {seconds(max(step.stage_s))}")
     table = plain_table("operator", "kernels", "time", "share", "MFU", "MBU", "source", "held-out error")
     for operator in sorted(step.operators, key=lambda time: -time.seconds):
         kernel = operator.flops or operator.bytes
@@ -77,7 +80,7 @@ def print_explanation(explanation: Explanation, output: Console) -> None:
             share(operator.seconds / step.seconds),
             share(step.mfu_of(operator)) if kernel else "–",
             share(step.mbu_of(operator)) if kernel else "–",
-            operator.source + ("" if operator.inside or operator.errors is None else ", extrapolated"),
+            operator.source + (", extrapolated" if operator.extrapolated else ""),
             "–" if operator.errors is None else share(operator.errors.median),
         )
     print_table(table, output)
@@ -95,5 +98,7 @@ def _document(step: Explanation) -> dict[str, Any]:
         "model": step.model,
         "accelerator": step.accelerator,
         "tensor_parallel": step.ranks,
+        "devices": step.devices,
+        "stage_seconds": list(step.stage_s),
         "operators": operators,
     }

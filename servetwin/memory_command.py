@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from servetwin.api import prepare
 from servetwin.console import console, plain_table
+from simcore.cluster_text import described
 from simcore.memory.report import MemoryReport, memory_report, request_lengths
 from simcore.simulation import Simulation
 
@@ -54,13 +55,17 @@ def memory(
 def print_memory(simulation: Simulation, report: MemoryReport, output: Console) -> None:
     """Print the terms, the blocks, and the requests that fit."""
     facts = _facts(simulation)
-    devices = f"{facts['replicas']} x {facts['tensor_parallel']} {facts['accelerator']}"
+    devices = f"{facts['replicas']} x {described(facts)}"
     output.print(f"[bold]{escape(facts['model'])}[/] on [bold]{escape(devices)}[/]; figures are of one accelerator")
     terms = plain_table("", "bytes", "GiB", "share")
-    for stage in report.stages:
+    for number, stage in enumerate(report.stages):
+        if len(report.stages) > 1:
+            terms.add_row(f"stage {number}", "", "", "")
         for name, title in _TERMS.items():
             share = stage[name] / stage["device_bytes"]
             terms.add_row(title, f"{stage[name]:,}", f"{stage[name] / 2**30:.2f}", f"{share:.1%}")
+        if len(report.stages) > 1 and stage["blocks"] is not None:
+            terms.add_row("KV blocks that fit", f"{stage['blocks']:,}", "", "")
     output.print(terms)
     for line in _blocks(report.kv):
         output.print(line, soft_wrap=True)
@@ -76,6 +81,7 @@ def _facts(simulation: Simulation) -> dict[str, Any]:
         "accelerator": simulation.accelerator.name,
         "replicas": cluster.replicas,
         "tensor_parallel": cluster.tensor_parallel,
+        "pipeline_parallel": cluster.pipeline_parallel,
         "weight_dtype": simulation.memory.demand.weight_dtype,
     }
 

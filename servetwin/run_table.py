@@ -8,6 +8,7 @@ from rich.table import Table
 
 from servetwin.console import plain_table, print_table
 from simcore.bands.bands import METRICS, STATISTICS
+from simcore.cluster_text import described
 from simcore.metrics.definitions import PERCENTILES
 from simcore.result import Result
 
@@ -39,7 +40,7 @@ def print_run(result: Result, console: Console) -> None:
 def _title(result: Result) -> str:
     scenario, counts = result.scenario, result.summary["counts"]
     cluster = scenario["cluster"]
-    devices = f"{cluster['replicas']} x {cluster['tensor_parallel']} {cluster['accelerator']}"
+    devices = f"{cluster['replicas']} x {described(cluster)}"
     rejected = "".join(f"; {number:,} {reason}" for reason, number in counts["rejected_by_reason"].items())
     return (
         f"[bold]{escape(str(scenario['model']))}[/] on [bold]{escape(devices)}[/], engine {scenario['engine']}\n"

@@ -21,6 +21,10 @@ class SimulatedExecutor:
         self._output_tokens: dict[int, int] = {}
         self._finishes: list[tuple[int, int, int, Request]] = []
 
+    def share(self, other: "SimulatedExecutor") -> None:
+        """Know the same requests as another, whose replica runs some of them."""
+        self._output_tokens = other._output_tokens
+
     def expect(self, request: Request, output_tokens: int) -> None:
         """Take note of the true output length of a request that was just accepted."""
         self._output_tokens[request.number] = output_tokens

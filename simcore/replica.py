@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simpy import Event, Interrupt
 
@@ -22,6 +22,9 @@ from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler import Scheduler
 from simcore.scheduling.swapping import Swapping
+
+if TYPE_CHECKING:
+    from simcore.pipeline import Pipeline
 
 GAVE_WAY = "gave way when KV memory ran short"
 
@@ -49,6 +52,7 @@ class Replica:
         fast_forward: bool = True,
         check: bool = False,
         overlapped: bool = False,
+        pipeline: "Pipeline | None" = None,
     ) -> None:
         self.index = index
         self.scheduler = scheduler
@@ -66,6 +70,7 @@ class Replica:
         self._recorder = recorder
         self._executor = SimulatedExecutor()
         self._alone = alone
+        self._pipeline = pipeline
         self._fast_forward = fast_forward
         self._predictors = scheduler.predictors
         self._seeing_predictors = tuple(predictor for predictor in scheduler.predictors if predictor.sees_truth)
@@ -180,6 +185,9 @@ class Replica:
             if next_event_ns == start_ns:
                 yield Alarm(clock, 0, PLAN)
                 next_event_ns = clock.next_event_ns
+            if self._pipeline is not None and self._pipeline.entry_ns > start_ns:
+                yield Alarm(clock, self._pipeline.entry_ns - start_ns, PLAN)
+                continue
             if self._given_up:
                 self._abort_given_up()
             if scheduler.incoming:
@@ -259,10 +267,7 @@ class Replica:
         """How long the steps to run now take: one, or as many as the plan stands for and ``within_ns`` allows."""
         scheduler, pool = self.scheduler, self.scheduler.pool
         if plan.chunks or plan.stalled:
-            self._sampled_rows = plan.decoding
-            for request, tokens, _ in plan.chunks:
-                if tokens == request.tokens_to_compute:
-                    self._sampled_rows += 1
+            self._sampled_rows = self._rows_sampled(plan)
             return [self._cost.step_ns(plan, pool, self._sampled_rows)]
         steps = 1
         if plan.stable_steps > 1 and self._fast_forward:
@@ -271,6 +276,15 @@ class Replica:
                 steps = min(steps, window.steps_to_crossing(pool.steps))
             steps = scheduler.steps_before_shortage(steps)
         return self._cost.decode_steps_ns(pool, steps, within_ns)
+
+    @staticmethod
+    def _rows_sampled(plan: BatchPlan) -> int:
+        """Tokens of a step that are sampled: of all who decode, and of those whose prompt it completes."""
+        rows = plan.decoding
+        for request, tokens, _ in plan.chunks:
+            if tokens == request.tokens_to_compute:
+                rows += 1
+        return rows
 
     def _return(self, requests: Sequence[Request]) -> None:
         """Follow swapped-in requests again; a prefill is followed by its chunks."""

@@ -12,13 +12,13 @@ from simcore.clock import Clock, to_ns, to_s
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.pipeline import PipelineCost
 from simcore.cost.profile_choice import ROOFLINE, chosen_profile, lent_collectives, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.building import build_memory
-from simcore.memory.capacity import tensor_parallel_reach
 from simcore.memory.offloading import Offloading, recompute_time
 from simcore.memory.plan import MemoryPlan, kv_format, weight_dtype
 from simcore.memory.retention import with_retention
@@ -30,6 +30,8 @@ from simcore.metrics.tables import request_table, step_table
 from simcore.metrics.token_gaps import merged
 from simcore.metrics.transfers import transfer_table
 from simcore.models import ModelSpec, load_model
+from simcore.parallelism import check_parallelism
+from simcore.pipeline import Lane, Pipeline
 from simcore.replica import Replica
 from simcore.result import Result
 from simcore.scenario import Scenario, parse_scenario
@@ -54,6 +56,8 @@ class Simulation:
     workload: Workload
     memory: MemoryPlan
     max_context_tokens: int
+    pipeline: PipelineCost | None = None
+    """Prices by stage, where there are several; ``cost`` is of all their layers together."""
 
     @property
     def total_blocks(self) -> int:
@@ -70,7 +74,7 @@ class Simulation:
         memory = scenario.memory
         spec = with_retention(load_model(scenario.model), memory.retention, memory.block_size_tokens)
         accelerator = load_accelerator(scenario.cluster.accelerator)
-        _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
+        check_parallelism(scenario, spec, accelerator)
         _check_routing(scenario.cluster)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         check_named_senders(scenario, workload)
@@ -79,14 +83,16 @@ class Simulation:
         plan = with_pins(plan, scenario, spec, workload)
         _check_samples(scenario, samples_per_request(workload))
         Offloading.build(scenario, plan, Clock())  # so that what is wrong with it is told now
+        prices, host = _kernel_prices(scenario, spec, accelerator), HostOverhead(**scenario.host.model_dump())
         return cls(
             scenario,
             spec,
             accelerator,
-            _step_cost(scenario, spec, accelerator),
+            step_cost(scenario, spec, prices, host),
             workload,
             plan,
             _max_context_tokens(scenario, spec),
+            pipeline_cost(scenario, spec, prices, host),
         )
 
     def run(self, progress: Progress | None = None, fast_forward: bool = True, check: bool = False) -> Result:
@@ -102,23 +108,33 @@ class Simulation:
         if progress is not None and samples > 1:
             progress = _by_request(progress, samples)
         offloadings = [Offloading.build(scenario, self.memory, clock) for _ in range(count)]
-        schedulers = [self._scheduler(clock, offloading) for offloading in offloadings]
-        replicas = [
-            Replica(
-                clock,
-                index,
-                scheduler,
-                self.cost,
-                recorder,
-                warmup_ns,
-                count == 1,
-                fast_forward,
-                check,
-                scenario.host.overlapped,
-            )
-            for index, scheduler in enumerate(schedulers)
-        ]
-        for replica in replicas:
+        pipelines: list[Pipeline] = []
+        replicas: list[Replica] = []
+        for index, offloading in enumerate(offloadings):
+            scheduler = self._scheduler(clock, offloading)
+            if self.pipeline is None:
+                replicas.append(
+                    Replica(
+                        clock,
+                        index,
+                        scheduler,
+                        self.cost,
+                        recorder,
+                        warmup_ns,
+                        count == 1,
+                        fast_forward,
+                        check,
+                        scenario.host.overlapped,
+                    )
+                )
+            else:
+                pipelines.append(Pipeline(self.pipeline))
+                others = [self._scheduler(clock, offloading, scheduler) for _ in self.pipeline.stages[1:]]
+                for lane in (scheduler, *others):
+                    Lane(clock, index, lane, self.cost, recorder, pipelines[-1], warmup_ns, check)
+                replicas.append(pipelines[-1].lanes[0])
+        batches = [lane for pipeline in pipelines for lane in pipeline.lanes] or replicas
+        for replica in batches:
             replica.clients_give_up = scenario.workload.gives_up
         routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
         admission = [
@@ -142,7 +158,7 @@ class Simulation:
             raise ServetwinError(
                 "The run would go on for more than 292 years, the most that its clock holds."
             ) from None
-        for replica in replicas:
+        for replica in batches:
             replica.close(clock.now_ns)
         simulated = perf_counter()
         requests, steps, transfers = request_table(recorder, samples), step_table(recorder), transfer_table(offloadings)
@@ -155,8 +171,8 @@ class Simulation:
             cost=self.cost,
             total_blocks=self.total_blocks,
             block_tables=len(self.memory.layout.groups),
-            work=tuple(replica.work for replica in replicas),
-            ranges=tuple(replica.ranges for replica in replicas),
+            work=tuple(replica.work for replica in batches),
+            ranges=tuple(replica.ranges for replica in batches),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
             notices=(
                 *getattr(self.workload, "notices", ()),
@@ -167,15 +183,32 @@ class Simulation:
             simulation_wall_s=simulated - started,
             offloadings=tuple(offloadings),
             transfers=transfers,
+            pipelines=tuple(pipelines),
         )
-        gaps = [replica.tokens.gaps.chunks() for replica in replicas]
+        gaps = [replica.tokens.gaps.chunks() for replica in batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
         summary = summarise(facts, requests, steps, gaps, all_gaps, started)
         return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps), transfers)
 
-    def _scheduler(self, clock: Clock, offloading: Offloading) -> Scheduler:
-        shares = has_contents(self.workload)
+    def _scheduler(self, clock: Clock, offloading: Offloading, first: Scheduler | None = None) -> Scheduler:
+        """The scheduler of a replica, or of another of its batches in flight beside the ``first``."""
         section, memory_section = self.scenario.scheduler, self.scenario.memory
+        if first is not None:
+            lane = Scheduler(
+                first.ordering,
+                first.batching,
+                first.preemption,
+                first.memory,
+                self.cost.window_tokens,
+                section.reserve_whole_prompt,
+                section.preemption.mode,
+                section.preemption.reserved_blocks,
+                floor(self.total_blocks * memory_section.watermark_share),
+                section.preemption.inherit_priority,
+            )
+            lane.share(first)
+            return lane
+        shares = has_contents(self.workload)
         memory = build_memory(self.scenario, self.spec, self.memory, shares, lambda: to_s(clock.now_ns))
         warm_up(memory, self.scenario, self.workload)
         recompute_ns = None
@@ -195,16 +228,6 @@ class Simulation:
             offloading.loading(memory, recompute_ns),
             offloading.swapping,
         )
-
-
-def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator) -> None:
-    field = "cluster.tensor_parallel"
-    reach = tensor_parallel_reach(accelerator)
-    if ranks > reach:
-        raise InputError(field, ranks, f"at most {reach}, since no more {accelerator.name} can work as one")
-    heads = min(group.attention.query_heads for group in spec.layer_groups)
-    if heads % ranks:
-        raise InputError(field, ranks, f"a divisor of the {heads} query heads of {spec.name}")
 
 
 def _check_routing(cluster: Cluster) -> None:
@@ -240,19 +263,32 @@ def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
     return limit
 
 
-def _step_cost(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> StepCost:
-    dtype = weight_dtype(scenario, spec)
+def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> KernelPrices:
     cluster, choice = scenario.cluster, scenario.pricing.profile
-    ranks = cluster.tensor_parallel
     named = len(Path(cluster.accelerator).parts) == 1
     efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
-    profile = chosen_profile(choice, accelerator.name, needed_kinds(spec, ranks), named, scenario.engine)
-    prices = KernelPrices(
-        Roofline.of(accelerator, efficiency, dtype),
+    kinds = needed_kinds(spec, cluster.tensor_parallel)
+    profile = chosen_profile(choice, accelerator.name, kinds, named, scenario.engine)
+    return KernelPrices(
+        Roofline.of(accelerator, efficiency, weight_dtype(scenario, spec)),
         profile,
         lent_collectives(profile, accelerator.name, named),
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
         expert_kernels=scenario.pricing.expert_kernels,
     )
-    return StepCost(spec, prices, HostOverhead(**scenario.host.model_dump()), dtype, kv_format(scenario), ranks)
+
+
+def step_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> StepCost:
+    """What steps of a scenario cost at such prices, all layers together."""
+    ranks = scenario.cluster.tensor_parallel
+    return StepCost(spec, prices, host, weight_dtype(scenario, spec), kv_format(scenario), ranks)
+
+
+def pipeline_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> PipelineCost | None:
+    """The same stage by stage, None where there is one."""
+    cluster = scenario.cluster
+    if cluster.pipeline_parallel == 1:
+        return None
+    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario)
+    return PipelineCost(spec, prices, host, dtype, cache, cluster.tensor_parallel, cluster.pipeline_parallel)

@@ -3,10 +3,8 @@
 from dataclasses import asdict, replace
 
 from simcore.cost.assumptions import HostOverhead
-from simcore.cost.step_cost import StepCost
 from simcore.cost.uncertainty import Draw, DrawnPrices, drawn_host
-from simcore.memory.plan import kv_format, weight_dtype
-from simcore.simulation import Simulation
+from simcore.simulation import Simulation, pipeline_cost, step_cost
 
 
 def replay(simulation: Simulation, draw: Draw) -> Simulation:
@@ -15,8 +13,6 @@ def replay(simulation: Simulation, draw: Draw) -> Simulation:
     host = drawn_host(HostOverhead(**scenario.host.model_dump()), draw)
     drawn_scenario = scenario.model_copy(update={"host": scenario.host.model_copy(update=asdict(host))})
     prices = DrawnPrices.of(cost.prices, draw)
-    ranks = scenario.cluster.tensor_parallel
-    priced = StepCost(
-        simulation.spec, prices, host, weight_dtype(scenario, simulation.spec), kv_format(scenario), ranks
-    )
-    return replace(simulation, scenario=drawn_scenario, cost=priced)
+    spec = simulation.spec
+    priced, stages = step_cost(scenario, spec, prices, host), pipeline_cost(scenario, spec, prices, host)
+    return replace(simulation, scenario=drawn_scenario, cost=priced, pipeline=stages)

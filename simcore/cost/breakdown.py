@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simcore.clock import NS_PER_S
 from simcore.cost.calibrated import Source
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.kernel_prices import Price
 from simcore.cost.operators import AttentionWork, Operator
+from simcore.cost.pipeline import TENSORS_SENT, PipelineCost
 from simcore.cost.price_shares import HOST
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.step_cost import CompiledAttention, StepCost, attended_tokens
@@ -82,6 +83,22 @@ class OperatorTime:
     inside: bool
     errors: ErrorQuantiles | None = None
 
+    @property
+    def extrapolated(self) -> bool:
+        """Whether a fit to this accelerator's kernels is used beyond what it saw."""
+        return self.errors is not None and not self.inside and self.source != Source.ALPHA_BETA
+
+    def joined(self, other: "OperatorTime") -> "OperatorTime":
+        """Like kernels of another stage counted in."""
+        return replace(
+            self,
+            count=self.count + other.count,
+            seconds=self.seconds + other.seconds,
+            flops=self.flops + other.flops,
+            bytes=self.bytes + other.bytes,
+            inside=self.inside and other.inside,
+        )
+
 
 def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     """The operators of a step in the order in which a layer runs them, the head and the host last.
@@ -105,6 +122,18 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
             "host", 1, cost.host_ns(shape.tokens, shape.requests, shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False
         )
     )
+    return times
+
+
+def between_stages(cost: PipelineCost, shape: StepShape) -> list[OperatorTime]:
+    """What all stages of a pipeline send on and gather, in the order of the stages."""
+    times: list[OperatorTime] = []
+    for hop in cost.hops:
+        sent, gathered = hop.sent_bytes(shape.tokens), hop.gathered_bytes(shape.tokens)
+        times.append(_time("stage_send_recv", TENSORS_SENT, hop.send_s(shape.tokens), 0.0, 0.0, hop.send, sent))
+        if hop.gather is not None:
+            seconds = hop.gather_s(shape.tokens)
+            times.append(_time("stage_all_gather", TENSORS_SENT, seconds, 0.0, 0.0, hop.gather, gathered))
     return times
 
 

@@ -1,9 +1,12 @@
 """A step explained: its operators against the peaks of the accelerator."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from simcore.cost.breakdown import OperatorTime, StepShape, breakdown
+from simcore.cluster_text import described
+from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown
+from simcore.cost.pipeline import PipelineCost
 from simcore.memory.report import memory_report, request_lengths
 
 if TYPE_CHECKING:
@@ -15,7 +18,10 @@ _PROMPT_TOKENS = 2048
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The operators of one step on one rank, and the datasheet peaks of the accelerator at the scenario's dtypes."""
+    """The operators of one step on one rank, and the datasheet peaks of the accelerator at the scenario's dtypes.
+
+    Of a pipeline they are those of one rank of every stage, which ``stage_s`` says the times of, sends included.
+    """
 
     shape: StepShape
     operators: tuple[OperatorTime, ...]
@@ -24,6 +30,8 @@ class Explanation:
     ranks: int
     peak_flops_per_s: float
     peak_bytes_per_s: float
+    devices: str
+    stage_s: tuple[float, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -31,14 +39,19 @@ class Explanation:
         return sum(operator.seconds for operator in self.operators)
 
     @property
+    def devices_s(self) -> float:
+        """The time that all stages have between two batches, when each always has the next one to compute."""
+        return max(self.stage_s) * len(self.stage_s) if self.stage_s else self.seconds
+
+    @property
     def mfu(self) -> float:
         """The step's arithmetic over what the peak could do in its time (model FLOPs utilisation)."""
-        return sum(operator.flops for operator in self.operators) / (self.seconds * self.peak_flops_per_s)
+        return sum(operator.flops for operator in self.operators) / (self.devices_s * self.peak_flops_per_s)
 
     @property
     def mbu(self) -> float:
         """The step's memory traffic over what the peak could move in its time (model bandwidth utilisation)."""
-        return sum(operator.bytes for operator in self.operators) / (self.seconds * self.peak_bytes_per_s)
+        return sum(operator.bytes for operator in self.operators) / (self.devices_s * self.peak_bytes_per_s)
 
     def mfu_of(self, operator: OperatorTime) -> float:
         """The same of one operator."""
@@ -51,15 +64,36 @@ class Explanation:
 
 def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
     """Explain a step of a scenario."""
+    operators: list[OperatorTime] = []
+    stage_s: tuple[float, ...] = ()
+    if simulation.pipeline is None:
+        operators = breakdown(simulation.cost, shape)
+    else:
+        operators, stage_s = _by_stage(simulation.pipeline, shape)
     return Explanation(
         shape,
-        tuple(breakdown(simulation.cost, shape)),
+        tuple(operators),
         simulation.spec.name,
         simulation.accelerator.name,
         simulation.scenario.cluster.tensor_parallel,
         simulation.cost.peak_flops_per_s,
         simulation.accelerator.memory_bandwidth_bytes_per_s,
+        described(simulation.scenario.cluster.model_dump() | {"accelerator": simulation.accelerator.name}),
+        stage_s,
     )
+
+
+def _by_stage(cost: PipelineCost, shape: StepShape) -> tuple[list[OperatorTime], tuple[float, ...]]:
+    """The operators of all stages, like ones together, and what each stage takes with what it sends."""
+    stages = [breakdown(stage, shape) for stage in cost.stages]
+    sent_s = [hop.send_s(shape.tokens) + hop.gather_s(shape.tokens) for hop in cost.hops]
+    stage_s = [sum(time.seconds for time in times) for times in stages]
+    taken_s = tuple(computes_s + sends_s for computes_s, sends_s in zip(stage_s, [*sent_s, 0.0], strict=True))
+    together: dict[tuple[str, str], OperatorTime] = {}
+    for time in chain(*stages, between_stages(cost, shape)):
+        key = time.name, time.source
+        together[key] = time if key not in together else together[key].joined(time)
+    return list(together.values()), taken_s
 
 
 def usual_shapes(simulation: "Simulation") -> list[StepShape]:

@@ -46,6 +46,16 @@ class Fabric:
             return NETWORK
         return PCIE if self.pcie_peer_to_peer else PCIE_HOST
 
+    def between(self, first: int, second: int) -> str:
+        """What the link is from one accelerator to another, counted from 0 through all nodes."""
+        for devices, topology in (
+            (self.accelerator.interconnect_domain, NVLINK),
+            (self.node_devices, PCIE if self.pcie_peer_to_peer else PCIE_HOST),
+        ):
+            if first // devices == second // devices:
+                return topology
+        return NETWORK
+
     def bytes_per_s(self, topology: str) -> float:
         """The rate of that link per accelerator and direction, as its datasheet states it."""
         if topology == NVLINK:

@@ -159,8 +159,8 @@ class KernelPrices:
 
     ``borrowed`` is another profile of the accelerator, for collectives that ``profile`` lacks; beyond both they are
     priced by constants of their kind of link if ``fitted_collectives``. ``fabric`` is that of the accelerator unless
-    given. ``expert_kernels`` chooses among the kernels of experts that the profile has for one dtype; "auto" takes those
-    that the engine takes by default. Raises ``UnknownNameError`` for kernels that the profile does not have.
+    given. ``expert_kernels`` chooses among the kernels of experts that the profile has for one dtype; "auto" takes what
+    the engine takes by default. Raises ``UnknownNameError`` for kernels that the profile does not have.
     """
 
     roofline: Roofline
@@ -171,6 +171,11 @@ class KernelPrices:
     expert_kernels: str = AUTO
     routing: str = ROUTING
     """How tokens spread over experts, as tables of measured experts name it."""
+
+    @property
+    def links(self) -> Fabric:
+        """How the accelerators reach each other."""
+        return self.fabric or Fabric.of(self.roofline.accelerator)
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
@@ -187,14 +192,14 @@ class KernelPrices:
         rates = self.roofline.accelerator.sustained_flops_per_s
         return rates.get(weight_format(operator.shape.weights).compute_dtype, rates.get("bf16"))
 
-    def collective(self, operation: str, ranks: int, span: int = 0) -> Price:
-        """The price of a collective of ``ranks`` over bytes; ``span`` neighbouring accelerators hold them, or ranks.
+    def collective(self, operation: str, ranks: int, topology: str | None = None) -> Price:
+        """The price of a collective of ``ranks`` over bytes, over links of a ``topology``: those of neighbours if None.
 
         Tables were measured within one node; what they lack takes the constants of its kind of link, unless the
         scenario asks for the roofline.
         """
-        fabric = self.fabric or Fabric.of(self.roofline.accelerator)
-        topology = fabric.topology(max(span, ranks))
+        fabric = self.links
+        topology = topology or fabric.topology(ranks)
         measured = self.profile if self.profile is not None and self.profile.collectives is not None else self.borrowed
         if measured is not None and topology == measured_topology(self.roofline.accelerator):
             found = measured.collectives_of(operation, ranks)

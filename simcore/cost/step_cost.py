@@ -20,7 +20,7 @@ from simcore.cost.operators import (
     layer_operators,
 )
 from simcore.cost.roofline import attended_pairs, read_context
-from simcore.memory.kv_bytes import KvFormat
+from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.metrics.token_gaps import StepDurations
 from simcore.models import ModelSpec
 from simcore.scheduling.decode_pool import DecodePool
@@ -105,7 +105,8 @@ class StepCost:
     """Prices steps of one model on one accelerator type, ``ranks`` of them in tensor parallel.
 
     A step is the sum of its layers' operators (they depend on its tokens alone and are tabulated), the head over the
-    sampled rows, attention of decodes and of prompt chunks, two all-reduces per layer, and host overhead.
+    sampled rows, attention of decodes and of prompt chunks, two all-reduces per layer, and host overhead. Of a pipeline
+    stage, ``part`` are its layers; the head is on the last.
     """
 
     def __init__(
@@ -116,19 +117,23 @@ class StepCost:
         weight_dtype: str,
         kv_format: KvFormat,
         ranks: int,
+        part: range | None = None,
     ) -> None:
+        windows = sorted({kind.window_tokens for kind in attention_counts(spec) if kind.window_tokens is not None})
+        self.window_tokens: tuple[int, ...] = tuple(windows)
+        """The sliding windows of the whole model, whose context a decode pool must keep."""
+        has_head = part is None or part.stop == spec.layers
+        if part is not None:
+            spec = spec.stage(part)
         self.prices = prices
         self._host = host
         self.layers = tuple(layer_operators(spec, weight_dtype, ranks))
-        self.head = tuple(head_operators(spec, ranks))
+        self.head = tuple(head_operators(spec, ranks)) if has_head else ()
         self.attention = attention_work(spec, kv_format, ranks)
         self.layer_prices = tuple(prices.operator(operator) for operator in self.layers)
         self.head_prices = tuple(prices.operator(operator) for operator in self.head)
         self.all_reduce_price = prices.collective("all_reduce", ranks)
         self.all_reduces = tuple(all_reduces(spec)) if ranks > 1 else ()
-        windows = sorted({work.window_tokens for work in self.attention if work.window_tokens is not None})
-        self.window_tokens: tuple[int, ...] = tuple(windows)
-        """The sliding windows whose context a decode pool must keep."""
         self.compiled_attention = tuple(self._compile(work) for work in self.attention)
         self._linear_ns: dict[int, float] = {}
         self._head_ns: dict[int, float] = {}

@@ -165,9 +165,9 @@ class DrawnPrices(KernelPrices):
         kind = "gemm" if operator.shape is None or isinstance(operator.shape, Matrix) else "experts"
         return DrawnPrice(KernelPrices.operator(self, operator), self.draw[kind], step_factor(self.draw))
 
-    def collective(self, operation: str, ranks: int, span: int = 0) -> Price:
+    def collective(self, operation: str, ranks: int, topology: str | None = None) -> Price:
         """The price of a collective over bytes."""
-        price = KernelPrices.collective(self, operation, ranks, span)
+        price = KernelPrices.collective(self, operation, ranks, topology)
         return DrawnPrice(price, self.draw["all_reduce"], step_factor(self.draw))
 
     def attention(self, work: AttentionWork) -> AttentionPrices:

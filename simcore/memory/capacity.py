@@ -119,9 +119,9 @@ class MemoryDemand:
         with_caches = (budget for budget in self.budgets(accelerator, ranks, stages) if budget.block_bytes)
         return min(with_caches, key=lambda budget: budget.blocks)
 
-    def require_room_for(self, blocks: int, accelerator: Accelerator, ranks: int) -> None:
+    def require_room_for(self, blocks: int, accelerator: Accelerator, ranks: int, stages: int = 1) -> None:
         """Raise ``CapacityError`` if weights and so many KV blocks are more than all memory of an accelerator."""
-        budget = self.budget(accelerator, ranks)
+        budget = self.budget(accelerator, ranks, stages)
         needed = budget.weight_bytes + blocks * budget.block_bytes
         if needed > budget.device_bytes:
             raise CapacityError(
@@ -130,45 +130,46 @@ class MemoryDemand:
                 f"{budget.device_bytes / 1e9:.1f} GB."
             )
 
-    def require_fit(self, accelerator: Accelerator, ranks: int) -> MemoryBudget:
+    def require_fit(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> MemoryBudget:
         """The budget, or a ``CapacityError`` that says what is missing and what would do."""
-        budget = self.budget(accelerator, ranks)
+        budget = self.budget(accelerator, ranks, stages)
         if budget.blocks:
             return budget
         needed = budget.weight_bytes + budget.activation_bytes + budget.overhead_bytes + budget.block_bytes
         parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "
         parts += f"{budget.activation_bytes / 1e9:.1f} GB for activations"
+        devices = ranks * stages
         raise CapacityError(
-            f"{self.spec.name} does not fit {ranks} {accelerator.name}: {'it' if ranks == 1 else 'each'} needs "
+            f"{self.spec.name} does not fit {devices} {accelerator.name}: {'it' if devices == 1 else 'each'} needs "
             f"{needed / 1e9:.1f} GB ({parts}) and may use {budget.device_bytes * budget.utilization / 1e9:.1f} GB "
-            f"({budget.utilization:.0%} of its memory); {self._what_would_fit(accelerator, ranks)}."
+            f"({budget.utilization:.0%} of its memory); {self._what_would_fit(accelerator, ranks, stages)}."
         )
 
-    def _what_would_fit(self, accelerator: Accelerator, ranks: int) -> str:
+    def _what_would_fit(self, accelerator: Accelerator, ranks: int, stages: int) -> str:
         """More of the same, as many of another, or else the fewest of another; the smallest that do."""
         others = sorted(map(load_accelerator, accelerator_names()), key=lambda other: (other.memory_bytes, other.name))
-        fewest = {other.name: self._fewest_ranks(other) for other in others if other.name not in _NEVER_OFFERED}
+        fewest = {other.name: self._fewest_ranks(other, stages) for other in others if other.name not in _NEVER_OFFERED}
         offers = []
-        more = self._fewest_ranks(accelerator)
+        more = self._fewest_ranks(accelerator, stages)
         if more is not None and more > ranks and accelerator.name not in _NEVER_OFFERED:
-            offers.append(f"{more} {accelerator.name} (cluster.tensor_parallel: {more})")
+            offers.append(f"{more * stages} {accelerator.name} (cluster.tensor_parallel: {more})")
         enough = [name for name, count in fewest.items() if count is not None and count <= ranks]
         if enough:
-            offers += [f"{ranks} {name}" for name in enough[:_MOST_OFFERS]]
+            offers += [f"{ranks * stages} {name}" for name in enough[:_MOST_OFFERS]]
         elif not offers:
             known = sorted((count, name) for name, count in fewest.items() if count is not None)
-            offers += [f"{count} {name}" for count, name in known[:_MOST_OFFERS]]
+            offers += [f"{count * stages} {name}" for count, name in known[:_MOST_OFFERS]]
         if not offers:
             return "no known accelerator has enough"
         *first, last = offers
         return f"{', '.join(first)} or {last} would do" if first else f"{last} would do"
 
-    def _fewest_ranks(self, accelerator: Accelerator) -> int | None:
-        """The smallest power of two of ``accelerator`` that holds the model, None if none within reach does."""
+    def _fewest_ranks(self, accelerator: Accelerator, stages: int) -> int | None:
+        """The smallest power of two of ``accelerator`` that holds a stage, None if none within reach does."""
         heads = min(group.attention.query_heads for group in self.spec.layer_groups)
         ranks = 1
         while ranks <= tensor_parallel_reach(accelerator) and heads % ranks == 0:
-            if self.budget(accelerator, ranks).blocks:
+            if self.budget(accelerator, ranks, stages).blocks:
                 return ranks
             ranks *= 2
         return None

@@ -29,6 +29,8 @@ def why_windows_stay(scenario: Scenario, layout: KvCacheLayout, shares_content: 
     """Why blocks that have left sliding windows are kept, unlike by vLLM's hybrid manager; None if they are not."""
     if len({group.block_size_tokens for group in layout.groups}) > 1:
         return "blocks of its kinds of layers hold different numbers of tokens"
+    if scenario.cluster.pipeline_parallel > 1:
+        return "several batches in flight have each a pool of their own"
     if counts_suffice(scenario, shares_content):
         return None
     if scenario.memory.prefix_cache.index == "radix":
@@ -105,10 +107,10 @@ class MemoryPlan:
         stay = why_windows_stay(scenario, demand.layout(1), shares_content)
         if stay is not None:
             demand = replace(demand, hybrid=False)
-        ranks, memory = scenario.cluster.tensor_parallel, scenario.memory
+        ranks, stages, memory = scenario.cluster.tensor_parallel, scenario.cluster.pipeline_parallel, scenario.memory
         blocks = memory.num_gpu_blocks
         if blocks is None:
-            decisive = demand.require_fit(accelerator, ranks)
+            decisive = demand.require_fit(accelerator, ranks, stages)
             if decisive.blocks <= memory.null_blocks:
                 expected = f"less than the {decisive.blocks:,} that memory has room for"
                 raise InputError("memory.null_blocks", memory.null_blocks, expected)
@@ -116,14 +118,14 @@ class MemoryPlan:
             expected = f"more than the {memory.null_blocks} that the engine keeps aside"
             raise InputError("memory.num_gpu_blocks", blocks, expected)
         else:
-            demand.require_room_for(blocks, accelerator, ranks)
-            decisive = demand.budget(accelerator, ranks)
+            demand.require_room_for(blocks, accelerator, ranks, stages)
+            decisive = demand.budget(accelerator, ranks, stages)
         return cls(
             demand,
             accelerator,
             ranks,
-            demand.layout(ranks),
-            demand.budgets(accelerator, ranks),
+            demand.layout(ranks, stages),
+            demand.budgets(accelerator, ranks, stages),
             decisive,
             decisive.blocks if blocks is None else blocks,
             memory.null_blocks,
@@ -139,11 +141,12 @@ class MemoryPlan:
     @property
     def releasing_layout(self) -> KvCacheLayout:
         """The groups of an engine that releases what sliding windows have left."""
-        return replace(self.demand, hybrid=True).layout(self.ranks)
+        return replace(self.demand, hybrid=True).layout(self.ranks, len(self.budgets))
 
     def releasing_blocks(self) -> int:
         """KV blocks for requests of such an engine in the same memory: its blocks may be smaller."""
-        (own,), (releasing,) = self.layout.block_bytes, self.releasing_layout.block_bytes
+        stage = self.decisive.stage
+        own, releasing = self.layout.block_bytes[stage], self.releasing_layout.block_bytes[stage]
         return self.blocks * own // releasing - self.null_blocks
 
     def requests_that_fit(self, tokens: int, releasing: bool = False) -> float:

@@ -90,13 +90,14 @@ def _terms(budget: MemoryBudget) -> dict[str, Any]:
 
 def _kv(plan: MemoryPlan) -> dict[str, Any]:
     demand = plan.demand
+    of_rank = kv_bytes_per_token(demand.spec, demand.kv_format, plan.ranks, demand.sharing_layers)
+    if len(plan.budgets) > 1:  # where a block is of all layers of a stage
+        of_rank = plan.decisive.block_bytes // demand.block_size_tokens
     return {
         "dtype": demand.kv_format.dtype,
         "scales": demand.kv_format.scales,
         "bytes_per_token": kv_bytes_per_token(demand.spec, demand.kv_format, 1, demand.sharing_layers),
-        "bytes_per_token_and_rank": kv_bytes_per_token(
-            demand.spec, demand.kv_format, plan.ranks, demand.sharing_layers
-        ),
+        "bytes_per_token_and_rank": of_rank,
         "block_size_tokens": demand.block_size_tokens,
         "block_bytes": plan.decisive.block_bytes,
         "blocks": plan.blocks,
@@ -159,7 +160,7 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
     if heads % ranks == 0 and ranks <= tensor_parallel_reach(plan.accelerator):
         candidates.append((f"cluster.tensor_parallel={ranks}", demand, ranks))
     for setting, changed, over in candidates:
-        blocks = changed.budget(plan.accelerator, over).blocks - kept_aside
+        blocks = changed.budget(plan.accelerator, over, len(plan.budgets)).blocks - kept_aside
         requests = min(int(blocks / plan.layout.blocks_held(tokens)), slots)
         if requests > int(fit):
             yield {"set": setting, "requests": requests}

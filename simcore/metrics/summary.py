@@ -8,7 +8,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from simcore.clock import to_s
 from simcore.cost.price_shares import HOST, MOST_OUTSIDE, RangeCounter, price_shares
 from simcore.cost.profile_choice import ROOFLINE
 from simcore.cost.step_cost import StepCost
@@ -25,6 +27,7 @@ from simcore.metrics.statistics import Statistics, of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
 from simcore.metrics.transfers import link_figures, swap_figures, tier_figures
 from simcore.models import ModelSpec
+from simcore.pipeline import Pipeline
 from simcore.result import Columns
 from simcore.scenario import Scenario
 
@@ -68,6 +71,7 @@ class RunFacts:
     simulation_wall_s: float
     offloadings: tuple[Offloading, ...] = ()
     transfers: Columns = field(default_factory=dict)
+    pipelines: tuple[Pipeline, ...] = ()
 
 
 def summarise(
@@ -219,7 +223,7 @@ def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dic
     block_size = scenario.memory.block_size_tokens
     # Within a row blocks grow about evenly.
     mean_blocks = (steps["used_blocks"] + steps["used_blocks_at_end"]) / 2
-    held = float((mean_blocks * (steps["end_s"] - steps["start_s"])).sum())
+    held = float((mean_blocks * _until_next_s(steps)).sum())
     all_blocks = facts.total_blocks * scenario.cluster.replicas
     admitted = requests["first_scheduled_s"] >= scenario.measurement.warmup_s
     hit_rate = prefix_hit_rate(requests["cached_tokens"][admitted], requests["prompt_tokens"][admitted])
@@ -242,6 +246,18 @@ def _in_system_s(requests: Columns, end_s: float) -> float:
     """Request-seconds between arrival and end of all requests; one that is rejected on arrival adds none."""
     until = np.where(np.isnan(requests["end_s"]), end_s, requests["end_s"])
     return float((until - requests["arrival_s"]).sum())
+
+
+def _until_next_s(steps: Columns) -> NDArray[np.float64]:
+    """What each row lasts, up to the next of its replica at most, which begins before where several are in flight."""
+    order = np.lexsort((steps["start_s"], steps["replica"]))
+    start_s, end_s, replica = (steps[name][order] for name in ("start_s", "end_s", "replica"))
+    until_s = end_s.copy()
+    follows = replica[1:] == replica[:-1]
+    until_s[:-1][follows] = np.minimum(end_s[:-1], start_s[1:])[follows]
+    lasts_s: NDArray[np.float64] = np.empty_like(until_s)
+    lasts_s[order] = until_s - start_s
+    return lasts_s
 
 
 def _utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
@@ -269,11 +285,27 @@ def _utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: floa
         "mean_decode_batch": decode_tokens / step_count,
         "mean_running_requests": running_s / end_s,
         "mean_waiting_requests": max(_in_system_s(requests, end_s) - running_s, 0.0) / end_s,
+        **_pipeline(facts.pipelines, end_s),
+    }
+
+
+def _pipeline(pipelines: Sequence[Pipeline], end_s: float) -> dict[str, Any]:
+    """Means over replicas and stages, where there are several."""
+    if not pipelines:
+        return {}
+    stage_s = end_s * sum(len(pipeline.lanes) for pipeline in pipelines)
+    bubbles = [pipeline.bubble_share for pipeline in pipelines]
+    return {
+        "stage_computing_share": to_s(sum(pipeline.computed_ns for pipeline in pipelines)) / stage_s,
+        "stage_sending_share": to_s(sum(pipeline.sent_ns for pipeline in pipelines)) / stage_s,
+        "bubble_share": sum(bubbles) / len(bubbles),
     }
 
 
 def _pricing(facts: RunFacts, steps: Columns) -> dict[str, Any]:
     busy_s = float((steps["end_s"] - steps["start_s"]).sum())
+    if facts.pipelines:  # of the time in flight, that in which a stage computed
+        busy_s = to_s(sum(pipeline.computed_ns for pipeline in facts.pipelines))
     shares = price_shares(facts.cost, facts.work, facts.ranges, busy_s)
     profile = facts.cost.prices.profile
     if profile is None:
@@ -301,7 +333,7 @@ def _cost(facts: RunFacts, requests: Columns, end_s: float) -> dict[str, Any]:
     stated = cluster.price_usd_per_h is not None
     price = cluster.price_usd_per_h if stated else facts.accelerator.price_usd_per_h
     assert price is not None
-    usd_per_h = price * cluster.replicas * cluster.tensor_parallel
+    usd_per_h = price * cluster.replicas * cluster.devices_per_replica
     usd = usd_per_h * end_s / 3600
     output_tokens = int(requests["output_tokens"].sum())
     return {

@@ -131,6 +131,10 @@ class ModelSpec:
         counts = Counter(order[layers.start : layers.stop])
         return tuple(replace(self.layer_groups[place], count=count) for place, count in sorted(counts.items()))
 
+    def stage(self, layers: range) -> "ModelSpec":
+        """The layers of a pipeline stage as a model of their own, but for weights outside of layers."""
+        return replace(self, layer_groups=self.of_layers(layers), layer_order=())
+
     @property
     def kv_elements_per_token(self) -> int:
         """Numbers that one token leaves in the KV cache, all layers together (windows not yet released)."""

@@ -26,6 +26,8 @@ Event = dict[str, Any]
 _NOTES_PID = 1
 _FIRST_REPLICA_PID = 2
 _STEPS_TID = 1
+_MORE_STEPS_TID = 1000
+"""The tracks of further batches in flight, after those of links."""
 # At most a quarter of all events tells of requests. One request takes eight: begin and end of itself and three phases.
 _REQUESTS_SHARE = 4
 _EVENTS_PER_REQUEST = 8
@@ -172,6 +174,7 @@ def _step_events(
 ) -> Iterator[Event]:
     columns = {name: column[:rows].tolist() for name, column in steps.items()}
     changed_rows, idle_rows = changed[:rows].tolist(), idle_after[:rows].tolist()
+    tids = _tracks(columns)
     for row in range(rows):
         pid = _FIRST_REPLICA_PID + columns["replica"][row]
         start_us, end_us = _us(columns["start_s"][row]), _us(columns["end_s"][row])
@@ -182,7 +185,7 @@ def _step_events(
             "ts": start_us,
             "dur": end_us - start_us,
             "pid": pid,
-            "tid": _STEPS_TID,
+            "tid": tids[row],
             "args": args,
         }
         for (column, name, unit), changes in zip(_COUNTERS, changed_rows[row], strict=True):
@@ -191,6 +194,18 @@ def _step_events(
         if idle_rows[row]:
             for _, name, unit in _COUNTERS:
                 yield _counter(pid, end_us, name, unit, 0)
+
+
+def _tracks(columns: dict[str, list[Any]]) -> list[int]:
+    """A track for the steps of each batch in flight: the first that is free, so that none overlap."""
+    free_s: dict[int, list[float]] = {}
+    tids = []
+    for replica, start_s, end_s in zip(columns["replica"], columns["start_s"], columns["end_s"], strict=True):
+        tracks = free_s.setdefault(replica, [])
+        track = next((place for place, free in enumerate(tracks) if free <= start_s), len(tracks))
+        tracks[track : track + 1] = [end_s]
+        tids.append(_STEPS_TID if track == 0 else _MORE_STEPS_TID + track)
+    return tids
 
 
 def _step_name(args: dict[str, int]) -> str:

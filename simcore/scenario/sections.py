@@ -44,7 +44,8 @@ class _Section(BaseModel):
 
 
 class Cluster(_Section):
-    """The machines: ``replicas`` model instances, each over ``tensor_parallel`` accelerators.
+    """The machines: ``replicas`` model instances, each over ``tensor_parallel`` accelerators of every one
+    of ``pipeline_parallel`` stages.
 
     Accelerators without links of their own talk over PCIe: to each other's memory (``peer``), or through that of the
     host. ``network_gb_per_s`` is the rate between nodes for each accelerator, per direction.
@@ -55,10 +56,16 @@ class Cluster(_Section):
     accelerator: Text
     replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
     tensor_parallel: Count = 1
+    pipeline_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     pcie: Literal["auto", "peer", "host"] = "auto"
     network_gb_per_s: Annotated[float, Field(gt=0, le=1e6)] = 50.0
     routing: Policy = {"name": "round-robin"}
     price_usd_per_h: Price | None = None
+
+    @property
+    def devices_per_replica(self) -> int:
+        """Accelerators of one model instance."""
+        return self.tensor_parallel * self.pipeline_parallel
 
 
 class Precision(_Section):

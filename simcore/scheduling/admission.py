@@ -30,7 +30,9 @@ def admit(scheduler: "Scheduler", plan: BatchPlan, limits: StepLimits, now_ns: i
         tokens = first_chunk_tokens(plan, limits, known_tokens)
         if not tokens:
             break
-        reserved_tokens = known_tokens if scheduler.reserve_whole_prompt else tokens
+        # Batches in flight that cannot take each other's memory would push each other out for ever.
+        whole = scheduler.reserve_whole_prompt or (scheduler.lanes and request.preemptions)
+        reserved_tokens = known_tokens if whole else tokens
         required = memory.most_blocks(cached_tokens + reserved_tokens) - shared_blocks
         required += scheduler.blocks_kept_from(request.priority) + scheduler.watermark
         if required > memory.free_for(request):

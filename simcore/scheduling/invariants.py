@@ -18,7 +18,8 @@ def check_invariants(scheduler: "Scheduler") -> None:
         scheduler.loading.tiers.check()
     if scheduler.swapping is not None:
         scheduler.swapping.check()
-    scheduler.memory.check(held)
+    if not scheduler.lanes:  # of several batches the others hold blocks for steps that have not ended
+        scheduler.memory.check(held)
     found = (len(decoding), sum(contexts), list(scheduler.prefilling.values()))
     noted = (pool.size, pool.context_tokens, prefilling)
     if found != noted:

@@ -94,6 +94,13 @@ class Scheduler(SchedulerView):
         self._admissions = 0
         self._latest_decoding_admission = 0
 
+    def share(self, first: "Scheduler") -> None:
+        """Fill other batches of the same replica: with its queue, its slots, and its memory already."""
+        first.lanes = self.lanes = (*(first.lanes or (first,)), self)
+        self.waiting = first.waiting
+        for lane in first.lanes:
+            lane.lanes = first.lanes
+
     def submit(self, request: Request, now_s: float) -> None:
         """Enter a request into the queue."""
         self.waiting.push(request, now_s)
@@ -106,6 +113,9 @@ class Scheduler(SchedulerView):
         if self.loading is not None:
             self.loading.after_step()
         limits = self.batching.limits(self, now_s)
+        if self.lanes:
+            elsewhere = self.running_requests - len(self.running)
+            limits = replace(limits, max_running_requests=max(limits.max_running_requests - elsewhere, 0))
         displaced: list[Request] = []
         if self._displacement is not None and self.queue_is_next():
             displaced = self._displacement.make_room(limits, now_s)

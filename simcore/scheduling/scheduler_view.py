@@ -25,6 +25,8 @@ class SchedulerView:
     loading: Loading | None
     swapping: Swapping | None
     now_s: float
+    lanes: "tuple[SchedulerView, ...]" = ()
+    """The schedulers of all batches that a replica has in flight, where it has several."""
     step_price: Callable[[BatchPlan], float] | None
     """Seconds that a step takes, where somebody can tell."""
 
@@ -39,7 +41,7 @@ class SchedulerView:
     @property
     def running_requests(self) -> int:
         """Requests that run: they hold KV memory and a slot."""
-        return len(self.running)
+        return sum(len(lane.running) for lane in self.lanes) if self.lanes else len(self.running)
 
     @property
     def decoding_requests(self) -> int:

@@ -167,3 +167,13 @@ def test_bad_input(tmp_path):
         write_timeline(result_of([], []), io.StringIO(), max_events=0)
     with pytest.raises(FileError, match="cannot be written"):
         write_timeline(result_of([], []), tmp_path / "missing" / "timeline.json")
+
+
+def test_batches_in_flight_have_tracks_of_their_own():
+    rows = [(0, start_s, end_s, 1, 0, 2, 2, 0, 4, 40, 0) for start_s, end_s in ((0, 2), (1, 3), (2, 4), (3, 5))]
+    stream = io.StringIO()
+    write_timeline(result_of(REQUESTS[:1], rows), stream)
+    steps = [event for event in json.loads(stream.getvalue())["traceEvents"] if event["ph"] == "X"]
+    assert [event["ts"] for event in steps] == [0, 1_000_000, 2_000_000, 3_000_000]
+    tracks = [event["tid"] for event in steps]
+    assert tracks[0] == tracks[2] != tracks[1] == tracks[3]
