@@ -82,6 +82,8 @@ def _facts(simulation: Simulation) -> dict[str, Any]:
         "replicas": cluster.replicas,
         "tensor_parallel": cluster.tensor_parallel,
         "pipeline_parallel": cluster.pipeline_parallel,
+        "data_parallel": cluster.data_parallel,
+        "expert_parallel": cluster.expert_parallel,
         "weight_dtype": simulation.memory.demand.weight_dtype,
     }
 

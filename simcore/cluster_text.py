@@ -9,11 +9,12 @@ def described(cluster: Mapping[str, Any]) -> str:
 
     ``cluster`` is that section of a scenario's document; what it does not say is not split.
     """
-    ways = {"tensor": "tensor_parallel", "pipeline": "pipeline_parallel"}
+    ways = {"tensor": "tensor_parallel", "pipeline": "pipeline_parallel", "data": "data_parallel"}
     sizes = {way: int(cluster.get(key, 1)) for way, key in ways.items()}
     devices = 1
     for size in sizes.values():
         devices *= size
+    sizes["expert"] = int(cluster.get("expert_parallel", 1))
     plain = all(size == 1 for way, size in sizes.items() if way != "tensor")
     split = "" if plain else f" ({', '.join(f'{way} {size}' for way, size in sizes.items() if size > 1)})"
     return f"{devices} {cluster['accelerator']}{split}"

@@ -1,10 +1,11 @@
 """Which ways of splitting a model over accelerators go together, and with what else."""
 
 from policies.ordering import GroupOrdering
+from simcore.cost.split import Split, busiest_load
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import tensor_parallel_reach
-from simcore.models import ModelSpec
+from simcore.models import MixtureOfExperts, ModelSpec
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
 
@@ -13,6 +14,14 @@ def check_parallelism(scenario: Scenario, spec: ModelSpec, accelerator: Accelera
     """Raise ``InputError`` for a split that the model, the accelerator or the rest of the scenario has no room for."""
     _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
     _check_pipeline_parallel(scenario, spec)
+    _check_expert_parallel(scenario, spec, accelerator)
+
+
+def split_of(scenario: Scenario) -> Split:
+    """How a stage is divided; experts that are chosen as often as weights say load the fullest rank the more."""
+    cluster, routing = scenario.cluster, scenario.pricing.routing
+    load = busiest_load(tuple(routing), cluster.expert_parallel) if isinstance(routing, list) else 1.0
+    return Split(cluster.tensor_parallel, cluster.data_parallel, cluster.expert_parallel, load)
 
 
 def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator) -> None:
@@ -37,3 +46,30 @@ def _check_pipeline_parallel(scenario: Scenario, spec: ModelSpec) -> None:
         raise InputError(field, stages, f"1 with the ordering {name}, whose groups are counted in one batch")
     if scenario.memory.tiers or scenario.scheduler.preemption.mode == "swap":
         raise InputError(field, stages, "1 with memory.tiers or preemption by swap, which stop one batch alone")
+
+
+def _check_expert_parallel(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> None:
+    cluster, routing = scenario.cluster, scenario.pricing.routing
+    data, expert = cluster.data_parallel, cluster.expert_parallel
+    blocks = [group.feed_forward for group in spec.layer_groups]
+    counts = [block.experts for block in blocks if isinstance(block, MixtureOfExperts)]
+    field = "cluster.expert_parallel" if expert > 1 else "cluster.data_parallel"
+    if (data > 1 or expert > 1) and not counts:
+        raise InputError(field, max(data, expert), f"1, since {spec.name} has no experts; cluster.replicas has copies")
+    if any(count % expert for count in counts):
+        raise InputError("cluster.expert_parallel", expert, f"a divisor of the {counts[0]} experts of {spec.name}")
+    devices = cluster.tensor_parallel * data
+    if data > 1 and expert != devices:
+        expected = f"{devices}, as many as tensor and data parallel ranks, where there are data parallel ones"
+        raise InputError("cluster.expert_parallel", expert, expected)
+    if devices % expert:
+        expected = f"a divisor of cluster.tensor_parallel, {cluster.tensor_parallel}"
+        raise InputError("cluster.expert_parallel", expert, expected)
+    if isinstance(routing, list):
+        if not counts or len(routing) != counts[0]:
+            expected = (
+                f"a weight for each of the {counts[0]} experts" if counts else "no weights for a model without experts"
+            )
+            raise InputError("pricing.routing", f"{len(routing)} weights", expected)
+        if not sum(routing):
+            raise InputError("pricing.routing", "all 0", "some weight above 0")

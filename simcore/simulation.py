@@ -9,7 +9,7 @@ from typing import Any
 
 from simcore.api_server import ApiServer
 from simcore.clock import Clock, to_ns, to_s
-from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.pipeline import PipelineCost
@@ -30,7 +30,7 @@ from simcore.metrics.tables import request_table, step_table
 from simcore.metrics.token_gaps import merged
 from simcore.metrics.transfers import transfer_table
 from simcore.models import ModelSpec, load_model
-from simcore.parallelism import check_parallelism
+from simcore.parallelism import check_parallelism, split_of
 from simcore.pipeline import Lane, Pipeline
 from simcore.replica import Replica
 from simcore.result import Result
@@ -276,13 +276,15 @@ def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
         expert_kernels=scenario.pricing.expert_kernels,
+        routing=ROUTING if scenario.pricing.routing == "power-law" else "balanced",
     )
 
 
 def step_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> StepCost:
     """What steps of a scenario cost at such prices, all layers together."""
-    ranks = scenario.cluster.tensor_parallel
-    return StepCost(spec, prices, host, weight_dtype(scenario, spec), kv_format(scenario), ranks)
+    split = split_of(scenario)
+    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario)
+    return StepCost(spec, prices, host, dtype, cache, split.tensor, split=split)
 
 
 def pipeline_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> PipelineCost | None:
@@ -291,4 +293,4 @@ def pipeline_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, hos
     if cluster.pipeline_parallel == 1:
         return None
     dtype, cache = weight_dtype(scenario, spec), kv_format(scenario)
-    return PipelineCost(spec, prices, host, dtype, cache, cluster.tensor_parallel, cluster.pipeline_parallel)
+    return PipelineCost(spec, prices, host, dtype, cache, split_of(scenario), cluster.pipeline_parallel)

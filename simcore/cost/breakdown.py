@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from simcore.clock import NS_PER_S
 from simcore.cost.calibrated import Source
 from simcore.cost.calibrated.errors import ErrorQuantiles
+from simcore.cost.exchange import deal
 from simcore.cost.kernel_prices import Price
 from simcore.cost.operators import AttentionWork, Operator
 from simcore.cost.pipeline import TENSORS_SENT, PipelineCost
@@ -105,17 +106,28 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
 
     Their seconds add up to what the simulator takes for such a step.
     """
+    own_tokens = cost.fullest_group_tokens(shape.chunks, shape.decodes)
     times = [
-        _operator(operator, price, shape.tokens) for operator, price in zip(cost.layers, cost.layer_prices, strict=True)
+        _operator(operator, price, cost.seen_tokens(operator, shape.tokens, own_tokens))
+        for operator, price in zip(cost.layers, cost.layer_prices, strict=True)
     ]
     for kind in cost.compiled_attention:
         times += _attention(kind, shape)
     for all_reduce in cost.all_reduces:
-        price, moved = cost.all_reduce_price, shape.tokens * all_reduce.bytes_per_token
+        price, moved = cost.all_reduce_price, own_tokens * all_reduce.bytes_per_token
         seconds = all_reduce.count * price.seconds(moved)
         times.append(_time(all_reduce.name, all_reduce.count, seconds, 0.0, 0.0, price, moved))
+    if cost.exchange is not None:
+        exchange = cost.exchange
+        for name, moved in (
+            ("expert_dispatch", exchange.dispatched_bytes(own_tokens)),
+            ("expert_combine", exchange.combined_bytes(own_tokens)),
+        ):
+            seconds = exchange.count * exchange.price.seconds(moved)
+            times.append(_time(name, exchange.count, seconds, 0.0, 0.0, exchange.price, moved))
     times += [
-        _operator(operator, price, shape.requests) for operator, price in zip(cost.head, cost.head_prices, strict=True)
+        _operator(operator, price, cost.split.own_tokens(shape.requests))
+        for operator, price in zip(cost.head, cost.head_prices, strict=True)
     ]
     times.append(
         OperatorTime(
@@ -152,12 +164,13 @@ def _attention(kind: CompiledAttention, shape: StepShape) -> Iterator[OperatorTi
     suffix = "" if window is None else f"_window_{window}"
     if shape.chunks:
         context = kind.calibrated.context
+        chunks = max(deal(shape.chunks, kind.groups), key=lambda own: sum(tokens for tokens, _ in own))
         yield OperatorTime(
             f"prefill_attention{suffix}",
             work.count,
             kind.chunks_ns(shape.chunks, beside_decodes=shape.decodes > 0) / NS_PER_S,
-            work.count * work.flops_per_pair * sum(attended_pairs(done, new, window) for new, done in shape.chunks),
-            work.count * sum(_chunk_bytes(work, new, done) for new, done in shape.chunks),
+            work.count * work.flops_per_pair * sum(attended_pairs(done, new, window) for new, done in chunks),
+            work.count * sum(_chunk_bytes(work, new, done) for new, done in chunks),
             str(Source.ROOFLINE if context is None else context.source),
             context is not None and all(context.inside(new, done) for new, done in shape.chunks),
             None if context is None else context.errors,
@@ -169,8 +182,8 @@ def _attention(kind: CompiledAttention, shape: StepShape) -> Iterator[OperatorTi
             f"decode_attention{suffix}",
             work.count,
             kind.decodes_ns(shape.decodes, read, beside_chunks=bool(shape.chunks)) / NS_PER_S,
-            work.count * work.decode_flops_per_pair * read,
-            work.count * (work.kv_bytes_per_token * read + work.query_bytes_per_token * shape.decodes),
+            work.count * work.decode_flops_per_pair * read / kind.groups,
+            work.count * (work.kv_bytes_per_token * read + work.query_bytes_per_token * shape.decodes) / kind.groups,
             str(Source.ROOFLINE if generation is None else generation.source),
             generation is not None and generation.inside(shape.decodes, read),
             None if generation is None else generation.errors,

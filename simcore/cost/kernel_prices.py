@@ -1,6 +1,7 @@
 """Which price a kernel takes: the calibrated one where the profile has its shape and dtype, else the roofline's."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Protocol
 
 from simcore.cost.assumptions import ROUTING
@@ -145,12 +146,47 @@ class Fastest:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """A measured price of evenly loaded experts, on a rank that gets ``load`` times its even share of tokens."""
+
+    price: Price
+    load: float
+
+    @property
+    def source(self) -> Source:
+        """That of the measurement."""
+        return self.price.source
+
+    def seconds(self, x: int) -> float:
+        """One kernel over ``x`` tokens of all ranks."""
+        return self.price.seconds(ceil(x * self.load))
+
+    def inside(self, x: int) -> bool:
+        """Whether so many tokens were measured."""
+        return self.price.inside(ceil(x * self.load))
+
+    def errors_at(self, x: int) -> ErrorQuantiles | None:
+        """Those of the measurement's fit."""
+        return self.price.errors_at(ceil(x * self.load))
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionPrices:
     """Calibrated attention of layers alike; ``mixed`` prices decodes beside a chunk, where such were measured."""
 
     context: ContextPrice | None
     generation: GenerationPrice | None
     mixed: GenerationPrice | None
+
+    def over_groups(self, groups: int) -> "AttentionPrices":
+        """The same for requests that are dealt out to so many groups of ranks, which decode at once."""
+        if groups == 1:
+            return self
+        generation, mixed = (
+            None if price is None else replace(price, groups=groups, _curves={})
+            for price in (self.generation, self.mixed)
+        )
+        return AttentionPrices(self.context, generation, mixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +195,9 @@ class KernelPrices:
 
     ``borrowed`` is another profile of the accelerator, for collectives that ``profile`` lacks; beyond both they are
     priced by constants of their kind of link if ``fitted_collectives``. ``fabric`` is that of the accelerator unless
-    given. ``expert_kernels`` chooses among the kernels of experts that the profile has for one dtype; "auto" takes what
-    the engine takes by default. Raises ``UnknownNameError`` for kernels that the profile does not have.
+    given. ``routing`` is how tokens spread over experts, as the tables name it. ``expert_kernels`` chooses among the
+    kernels of experts that the profile has for one dtype; "auto" takes what the engine takes by default. Raises
+    ``UnknownNameError`` for kernels that the profile does not have.
     """
 
     roofline: Roofline
@@ -170,7 +207,6 @@ class KernelPrices:
     fitted_collectives: bool = False
     expert_kernels: str = AUTO
     routing: str = ROUTING
-    """How tokens spread over experts, as tables of measured experts name it."""
 
     @property
     def links(self) -> Fabric:
@@ -254,12 +290,15 @@ class KernelPrices:
                 operator.experts_per_token,
                 operator.experts,
                 tensor_parallel=shape.ranks,
+                expert_parallel=shape.expert_ranks,
                 distribution=self.routing,
             )
             for name in names
         ]
         prices = tuple(price for price in found if price is not None)
-        return Fastest(prices) if prices else None
+        if not prices:
+            return None
+        return Fastest(prices) if shape.load == 1.0 else Loaded(Fastest(prices), shape.load)
 
 
 def _asked(shape: AttentionShape, window_tokens: int | None) -> tuple[str, int, int, int, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from simcore.cost.split import Split
 from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.models import (
     Attention,
@@ -42,12 +43,17 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class ExpertMatrices:
-    """Gated experts of width ``intermediate``, each split over ``ranks``; ``weights`` names their format."""
+    """Gated experts of width ``intermediate``, each split over ``ranks``; ``weights`` names their format.
+
+    ``expert_ranks`` hold a part of the experts each, of which the fullest gets ``load`` times its even share of tokens.
+    """
 
     weights: str
     hidden: int
     intermediate: int
     ranks: int
+    expert_ranks: int = 1
+    load: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +131,29 @@ class AttentionWork:
     launches: int = 1
 
 
-def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int) -> Iterator[Operator]:
-    """The operators of all layers on one of ``ranks`` tensor-parallel ranks (Megatron-LM, arXiv:1909.08053)."""
+def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split | None = None) -> Iterator[Operator]:
+    """The operators of all layers on one of ``ranks`` tensor-parallel ranks (Megatron-LM, arXiv:1909.08053).
+
+    ``split`` says where experts are, if not split over the same ranks; they then see the tokens of all data groups.
+    """
+    split = split or Split(tensor=ranks)
     hidden, stored = spec.hidden_size, weight_format(weight_dtype)
     for group in spec.layer_groups:
         build = _OperatorBuilder(group.count, stored if not stored.experts_only else SIXTEEN_BITS, ranks)
         yield build.elementwise("norm", 2 * spec.norms_per_layer * hidden, spec.norms_per_layer)
         yield from _projections(build, group.attention, hidden)
-        yield from _feed_forward(build, group, hidden, stored)
+        yield from _feed_forward(build, group, hidden, stored, split)
         if stored.quantises_activations:
             elements = _quantised_elements(group, hidden, ranks) * 3 // 2
             yield build.elementwise("activation_quantisation", elements, _quantised_inputs(group))
 
 
-def all_reduces(spec: ModelSpec) -> Iterator[AllReduce]:
-    """What tensor-parallel ranks sum up in the layers: after attention, after the MLP, and for norms of all heads."""
-    yield AllReduce("all_reduce", 2 * spec.layers, spec.hidden_size * int(ACTIVATION_BYTES))
+def all_reduces(spec: ModelSpec, exchanges: int = 0) -> Iterator[AllReduce]:
+    """What tensor-parallel ranks sum up in the layers: after attention, after the MLP, and for norms of all heads.
+
+    Of the MLPs, so many exchange tokens instead.
+    """
+    yield AllReduce("all_reduce", 2 * spec.layers - exchanges, spec.hidden_size * int(ACTIVATION_BYTES))
     summed = sum(group.count for group in spec.layer_groups if _norm_across_heads(group))
     if summed:
         yield AllReduce("query_key_norm_all_reduce", summed, NORM_SUM_BYTES)
@@ -277,7 +290,9 @@ def _quantised_inputs(group: LayerGroup) -> int:
     return 4 + 2 * shared + 2 * isinstance(group.attention, LatentAttention)
 
 
-def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, stored: WeightFormat) -> Iterator[Operator]:
+def _feed_forward(
+    build: _OperatorBuilder, group: LayerGroup, hidden: int, stored: WeightFormat, split: Split
+) -> Iterator[Operator]:
     block = group.feed_forward
     up_matrices = 2 if block.gated else 1
     if isinstance(block, DenseFeedForward):
@@ -290,17 +305,27 @@ def _feed_forward(build: _OperatorBuilder, group: LayerGroup, hidden: int, store
     yield replace(router, launches=2)
     if block.shared_intermediate_size:
         yield from _mlp(build, "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
-    width = -(-block.expert_intermediate_size // build.ranks)
+    width = -(-block.expert_intermediate_size // split.expert_tensor)
     weights = (up_matrices + 1) * hidden * width
     yield Operator(
         "experts",
         build.count,
-        flops_per_token=2.0 * weights * block.experts_per_token,
-        weight_bytes=up_matrices * stored.matrix_bytes(width, hidden) + stored.matrix_bytes(hidden, width),
-        activation_bytes_per_token=block.experts_per_token * (2 * hidden + 3 * width) * ACTIVATION_BYTES,
+        flops_per_token=2.0 * weights * block.experts_per_token * split.load / split.expert,
+        # Of an expert, the part that one expert rank holds of all of them.
+        weight_bytes=(up_matrices * stored.matrix_bytes(width, hidden) + stored.matrix_bytes(hidden, width))
+        / split.expert,
+        activation_bytes_per_token=block.experts_per_token
+        * (2 * hidden + 3 * width)
+        * ACTIVATION_BYTES
+        * split.load
+        / split.expert,
         experts=block.experts,
         experts_per_token=block.experts_per_token,
-        shape=ExpertMatrices(stored.name, hidden, block.expert_intermediate_size, build.ranks) if block.gated else None,
+        shape=ExpertMatrices(
+            stored.name, hidden, block.expert_intermediate_size, split.expert_tensor, split.expert, split.load
+        )
+        if block.gated
+        else None,
         launches=EXPERT_LAUNCHES,
     )
 

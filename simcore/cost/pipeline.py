@@ -10,6 +10,7 @@ from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.kernel_prices import KernelPrices, Price
 from simcore.cost.operators import ACTIVATION_BYTES
+from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost
 from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.kv_groups import pipeline_stages
@@ -65,17 +66,19 @@ class PipelineCost:
         host: HostOverhead,
         weight_dtype: str,
         kv_format: KvFormat,
-        ranks: int,
+        split: Split,
         stages: int,
     ) -> None:
+        ranks = split.tensor
         later = replace(host, step_s=0.0, per_request_s=0.0)
         self.stages = tuple(
-            StepCost(spec, prices, later if part.start else host, weight_dtype, kv_format, ranks, part)
+            StepCost(spec, prices, later if part.start else host, weight_dtype, kv_format, ranks, part, split)
             for part in pipeline_stages(spec.layers, stages)
         )
         hidden_bytes = spec.hidden_size * int(ACTIVATION_BYTES)
         gather = prices.collective("all_gather", ranks) if ranks > 1 else None
-        links = [prices.links.between(place * ranks, (place + 1) * ranks) for place in range(stages - 1)]
+        each = split.devices
+        links = [prices.links.between(place * each, (place + 1) * each) for place in range(stages - 1)]
         self.hops = tuple(Hop(prices.collective("send_recv", 2, link), gather, ranks, hidden_bytes) for link in links)
 
     def computing_ns(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> list[int]:
@@ -86,5 +89,6 @@ class PipelineCost:
 
     def sending_ns(self, tokens: int) -> list[int]:
         """What each stage then sends to the next, in nanoseconds; the last one sends nothing."""
+        tokens = self.stages[0].split.own_tokens(tokens)
         sent = [round((hop.send_s(tokens) + hop.gather_s(tokens)) * NS_PER_S) for hop in self.hops]
         return [*sent, 0]

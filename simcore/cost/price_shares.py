@@ -174,12 +174,19 @@ def _add_linear(cost: StepCost, shape: Shape, steps: int, seconds: defaultdict[s
     seconds[HOST] += steps * host_s
     outside_s = host_s
     kernels: list[tuple[Price, int, int]] = [
-        (price, operator.count, tokens) for operator, price in zip(cost.layers, cost.layer_prices, strict=True)
+        (price, operator.count, cost.seen_tokens(operator, tokens))
+        for operator, price in zip(cost.layers, cost.layer_prices, strict=True)
     ]
+    own_tokens, own_rows = cost.split.own_tokens(tokens), cost.split.own_tokens(rows)
     if rows:
-        kernels += [(price, operator.count, rows) for operator, price in zip(cost.head, cost.head_prices, strict=True)]
+        kernels += [
+            (price, operator.count, own_rows) for operator, price in zip(cost.head, cost.head_prices, strict=True)
+        ]
     for all_reduce in cost.all_reduces:
-        kernels.append((cost.all_reduce_price, all_reduce.count, tokens * all_reduce.bytes_per_token))
+        kernels.append((cost.all_reduce_price, all_reduce.count, own_tokens * all_reduce.bytes_per_token))
+    if cost.exchange is not None:
+        for sent in (cost.exchange.dispatched_bytes(own_tokens), cost.exchange.combined_bytes(own_tokens)):
+            kernels.append((cost.exchange.price, cost.exchange.count, sent))
     for price, count, x in kernels:
         taken_s = count * price.seconds(x)
         seconds[price.source] += steps * taken_s

@@ -11,15 +11,18 @@ from policies.horizon import FOREVER
 from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.calibrated import Curve, GenerationPrice
+from simcore.cost.exchange import deal, expert_exchange
 from simcore.cost.kernel_prices import AttentionPrices, KernelPrices
 from simcore.cost.operators import (
     AttentionWork,
+    Operator,
     all_reduces,
     attention_work,
     head_operators,
     layer_operators,
 )
 from simcore.cost.roofline import attended_pairs, read_context
+from simcore.cost.split import Split, mixture_layers
 from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.metrics.token_gaps import StepDurations
 from simcore.models import ModelSpec
@@ -40,6 +43,7 @@ class CompiledAttention:
     context token, the time to compute with one in a decode, the floor, and the time to read that each query adds; a
     pair of query and context token in a prefill takes ``prefill_pair_ns`` to compute. ``window`` is which of the pool's
     windows it reads, None for the whole context. What ``calibrated`` prices is priced by that instead, ``scale`` times.
+    Requests are dealt out to ``groups`` of ranks: ``prices`` are those of one group over tokens of all.
     """
 
     work: AttentionWork
@@ -48,9 +52,16 @@ class CompiledAttention:
     prefill_pair_ns: float
     calibrated: AttentionPrices
     scale: float
+    groups: int = 1
 
     def chunks_ns(self, chunks: Iterable[tuple[int, int]], beside_decodes: bool) -> float:
         """Chunks of (tokens, tokens computed before); beside decodes measured with a chunk, less a chunk's floor."""
+        if self.groups > 1:
+            dealt = deal(chunks, self.groups)
+            return max(self._own_chunks_ns(own, beside_decodes) for own in dealt)
+        return self._own_chunks_ns(chunks, beside_decodes)
+
+    def _own_chunks_ns(self, chunks: Iterable[tuple[int, int]], beside_decodes: bool) -> float:
         calibrated = self.calibrated
         if calibrated.context is not None:
             seconds = calibrated.context.step_s(list(chunks))
@@ -63,7 +74,8 @@ class CompiledAttention:
         for tokens, computed_tokens in chunks:
             pairs = attended_pairs(computed_tokens, tokens, window_tokens)
             context = read_context(computed_tokens, tokens, window_tokens)
-            total += max(pairs * self.prefill_pair_ns, context * memory + tokens * query, floor)
+            moved_ns = (context * memory + tokens * query) * self.groups
+            total += max(pairs * self.prefill_pair_ns, moved_ns, floor)
         return total
 
     def decodes_ns(self, decoding: int, context: int, beside_chunks: bool) -> float:
@@ -106,7 +118,8 @@ class StepCost:
 
     A step is the sum of its layers' operators (they depend on its tokens alone and are tabulated), the head over the
     sampled rows, attention of decodes and of prompt chunks, two all-reduces per layer, and host overhead. Of a pipeline
-    stage, ``part`` are its layers; the head is on the last.
+    stage, ``part`` are its layers; the head is on the last. ``split`` says what else is divided: of several data groups
+    the fullest is priced, and instead of summing experts' results, tokens are sent to experts and back.
     """
 
     def __init__(
@@ -118,7 +131,9 @@ class StepCost:
         kv_format: KvFormat,
         ranks: int,
         part: range | None = None,
+        split: Split | None = None,
     ) -> None:
+        self.split = split = split or Split(tensor=ranks)
         windows = sorted({kind.window_tokens for kind in attention_counts(spec) if kind.window_tokens is not None})
         self.window_tokens: tuple[int, ...] = tuple(windows)
         """The sliding windows of the whole model, whose context a decode pool must keep."""
@@ -127,19 +142,21 @@ class StepCost:
             spec = spec.stage(part)
         self.prices = prices
         self._host = host
-        self.layers = tuple(layer_operators(spec, weight_dtype, ranks))
+        self.layers = tuple(layer_operators(spec, weight_dtype, ranks, split))
         self.head = tuple(head_operators(spec, ranks)) if has_head else ()
         self.attention = attention_work(spec, kv_format, ranks)
         self.layer_prices = tuple(prices.operator(operator) for operator in self.layers)
         self.head_prices = tuple(prices.operator(operator) for operator in self.head)
         self.all_reduce_price = prices.collective("all_reduce", ranks)
-        self.all_reduces = tuple(all_reduces(spec)) if ranks > 1 else ()
+        exchanges = mixture_layers(spec) if split.data > 1 else 0
+        self.all_reduces = tuple(all_reduces(spec, exchanges)) if ranks > 1 else ()
+        self.exchange = expert_exchange(spec, prices, split, exchanges)
         self.compiled_attention = tuple(self._compile(work) for work in self.attention)
-        self._linear_ns: dict[int, float] = {}
+        self._linear_ns: dict[int | tuple[int, int], float] = {}
         self._head_ns: dict[int, float] = {}
-        self._base_ns: dict[tuple[int, int, int], float] = {}
+        self._base_ns: dict[tuple[int, int, int, int], float] = {}
         launches = sum(operator.count * operator.launches for operator in self.layers)
-        launches += sum(all_reduce.count for all_reduce in self.all_reduces)
+        launches += sum(all_reduce.count for all_reduce in self.all_reduces) + 2 * exchanges
         launches += sum(work.count * work.launches for work in self.attention)
         self._eager_ns = launches * host.launch_s * NS_PER_S
         self._alone: dict[int, _DecodeCurves] = {}
@@ -151,15 +168,32 @@ class StepCost:
         """The datasheet rate of matrix products at these dtypes, for one accelerator."""
         return self.prices.roofline.matmul_flops_per_s
 
-    def linear_ns(self, tokens: int) -> float:
-        """Everything of a step that depends on its token count alone, all-reduces included."""
-        price = self._linear_ns.get(tokens)
+    def seen_tokens(self, operator: Operator, tokens: int, own_tokens: int = 0) -> int:
+        """Of the tokens of a step, those that a rank's kernel sees: all where it has experts, else its group's own.
+
+        They are ``own_tokens`` where these are more than an even share.
+        """
+        return tokens if operator.experts > 1 else max(self.split.own_tokens(tokens), own_tokens)
+
+    def linear_ns(self, tokens: int, own_tokens: int = 0) -> float:
+        """Everything of a step that depends on its token count alone, collectives included.
+
+        The fullest data group has ``own_tokens`` of the tokens, if that is more than an even share.
+        """
+        key = (tokens, own_tokens) if own_tokens else tokens
+        price = self._linear_ns.get(key)
         if price is None:
+            own_tokens = max(self.split.own_tokens(tokens), own_tokens)
             priced = zip(self.layers, self.layer_prices, strict=True)
-            seconds = sum(operator.count * price.seconds(tokens) for operator, price in priced)
+            seconds = sum(
+                operator.count * price.seconds(self.seen_tokens(operator, tokens, own_tokens))
+                for operator, price in priced
+            )
             for all_reduce in self.all_reduces:
-                seconds += all_reduce.count * self.all_reduce_price.seconds(tokens * all_reduce.bytes_per_token)
-            price = self._linear_ns[tokens] = seconds * NS_PER_S
+                seconds += all_reduce.count * self.all_reduce_price.seconds(own_tokens * all_reduce.bytes_per_token)
+            if self.exchange is not None:
+                seconds += self.exchange.seconds(own_tokens)
+            price = self._linear_ns[key] = seconds * NS_PER_S
         return price
 
     def head_ns(self, rows: int) -> float:
@@ -167,7 +201,8 @@ class StepCost:
         price = self._head_ns.get(rows)
         if price is None:
             priced = zip(self.head, self.head_prices, strict=True)
-            seconds = sum(operator.count * price.seconds(rows) for operator, price in priced) if rows else 0.0
+            own_rows = self.split.own_tokens(rows)
+            seconds = sum(operator.count * price.seconds(own_rows) for operator, price in priced) if rows else 0.0
             price = self._head_ns[rows] = seconds * NS_PER_S
         return price
 
@@ -272,21 +307,29 @@ class StepCost:
     def step_ns(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> int:
         """One step that is not decode alone; ``sampled_rows`` of its tokens are sampled."""
         attention_ns = 0.0
+        own_tokens = 0
         if plan.chunks:
             chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
             for attention in self.compiled_attention:
                 attention_ns += attention.chunks_ns(chunks, beside_decodes=plan.decoding > 0)
+            if self.split.data > 1:
+                own_tokens = self.fullest_group_tokens(chunks, plan.decoding)
         if plan.decoding:
             attention_ns += self._decode_attention_ns(plan, pool)
         tokens = plan.decoding + plan.prefill_tokens
         requests = plan.decoding + len(plan.chunks)
-        return round(self._without_attention_ns(tokens, sampled_rows, requests) + attention_ns)
+        return round(self._without_attention_ns(tokens, sampled_rows, requests, own_tokens) + attention_ns)
 
-    def _without_attention_ns(self, tokens: int, rows: int, requests: int) -> float:
-        shape = tokens, rows, requests
+    def fullest_group_tokens(self, chunks: Iterable[tuple[int, int]], decoding: int) -> int:
+        """Tokens of the data group that has most of them, decodes dealt out evenly."""
+        dealt = deal(chunks, self.split.data)
+        return self.split.own_tokens(decoding) + max(sum(tokens for tokens, _ in own) for own in dealt)
+
+    def _without_attention_ns(self, tokens: int, rows: int, requests: int, own_tokens: int = 0) -> float:
+        shape = tokens, rows, requests, own_tokens
         price = self._base_ns.get(shape)
         if price is None:
-            price = self.linear_ns(tokens) + self.head_ns(rows) + self.host_ns(*shape)
+            price = self.linear_ns(tokens, own_tokens) + self.head_ns(rows) + self.host_ns(tokens, rows, requests)
             self._base_ns[shape] = price
         return price
 
@@ -312,20 +355,21 @@ class StepCost:
 
     def _compile(self, work: AttentionWork) -> "CompiledAttention":
         roofline = self.prices.roofline
-        scale = work.count * NS_PER_S
+        scale, groups = work.count * NS_PER_S, self.split.data
         window = None if work.window_tokens is None else self.window_tokens.index(work.window_tokens)
         return CompiledAttention(
             work,
             window,
             prices=(
-                scale * roofline.attention_memory_s(work.kv_bytes_per_token),
-                scale * roofline.attention_compute_s(work.decode_flops_per_pair),
+                scale * roofline.attention_memory_s(work.kv_bytes_per_token) / groups,
+                scale * roofline.attention_compute_s(work.decode_flops_per_pair) / groups,
                 scale * roofline.efficiency.kernel_floor_s,
-                scale * roofline.attention_memory_s(work.query_bytes_per_token),
+                scale * roofline.attention_memory_s(work.query_bytes_per_token) / groups,
             ),
             prefill_pair_ns=scale * roofline.attention_compute_s(work.flops_per_pair),
-            calibrated=self.prices.attention(work),
+            calibrated=self.prices.attention(work).over_groups(groups),
             scale=scale,
+            groups=groups,
         )
 
 

@@ -80,24 +80,25 @@ class WorkCounter:
         """Floating-point operations of one rank."""
         total = 0.0
         for tokens, rows, _, steps in self._shapes():
-            total += steps * sum(op.count * op.flops(tokens) for op in cost.layers)
-            total += steps * sum(op.count * op.flops(rows) for op in cost.head)
+            total += steps * sum(op.count * op.flops(cost.seen_tokens(op, tokens)) for op in cost.layers)
+            total += steps * sum(op.count * op.flops(cost.split.own_tokens(rows)) for op in cost.head)
         for work in cost.attention:
             index = self._windows.index(work.window_tokens)
-            total += work.count * self._decode_context[index] * work.decode_flops_per_pair
-            total += work.count * self._prefill_pairs[index] * work.flops_per_pair
+            attention = self._decode_context[index] * work.decode_flops_per_pair
+            attention += self._prefill_pairs[index] * work.flops_per_pair
+            total += work.count * attention / cost.split.data
         return total
 
     def moved_bytes(self, cost: StepCost) -> float:
         """Bytes of weights, activations and KV cache that one rank must read and write."""
         total = 0.0
         for tokens, rows, _, steps in self._shapes():
-            total += steps * sum(op.count * op.bytes(tokens) for op in cost.layers)
-            total += steps * sum(op.count * op.bytes(rows) for op in cost.head if rows)
+            total += steps * sum(op.count * op.bytes(cost.seen_tokens(op, tokens)) for op in cost.layers)
+            total += steps * sum(op.count * op.bytes(cost.split.own_tokens(rows)) for op in cost.head if rows)
         for work in cost.attention:
             index = self._windows.index(work.window_tokens)
             context = self._decode_context[index] + self._prefill_context[index]
-            total += work.count * work.kv_bytes_per_token * context
+            total += work.count * work.kv_bytes_per_token * context / cost.split.data
         return total
 
     def _shapes(self) -> Iterator[tuple[int, int, int, int]]:

@@ -78,7 +78,8 @@ class MemoryDemand:
     """What a model asks of each accelerator, whichever it is.
 
     With ``hybrid``, layers that slide have block tables of their own (see ``simcore.memory.kv_groups``); without, a
-    block holds its tokens for all layers. Of ``sharing_layers`` layers alike in succession one has a KV cache.
+    block holds its tokens for all layers. Tensor-parallel ranks of all ``data_groups`` hold the experts, dealt out to
+    ``expert_ranks``. Of ``sharing_layers`` layers alike in succession one has a KV cache.
     """
 
     spec: ModelSpec
@@ -90,6 +91,8 @@ class MemoryDemand:
     utilization: float
     sharing_layers: int = 1
     hybrid: bool = False
+    data_groups: int = 1
+    expert_ranks: int = 1
 
     def layout(self, ranks: int, stages: int = 1) -> KvCacheLayout:
         """The KV cache groups, and the bytes of a block on a rank of each pipeline stage."""
@@ -99,16 +102,17 @@ class MemoryDemand:
 
     def budgets(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> tuple[MemoryBudget, ...]:
         """The budget of one of the ``ranks`` tensor-parallel accelerators of each of ``stages`` pipeline stages."""
-        layout = self.layout(ranks, stages)
+        layout, groups = self.layout(ranks, stages), self.data_groups
+        experts = groups, min(self.expert_ranks, ranks * groups)
         return tuple(
             MemoryBudget(
                 stage,
                 accelerator.memory_bytes,
                 self.utilization,
-                rank_weight_bytes(self.spec, self.weight_dtype, ranks, layers),
+                rank_weight_bytes(self.spec, self.weight_dtype, ranks, layers, *experts),
                 self._activation_bytes(ranks, layers),
                 RUNTIME_OVERHEAD_BYTES,
-                COLLECTIVE_BUFFER_BYTES if ranks * stages > 1 else 0,
+                COLLECTIVE_BUFFER_BYTES if ranks * stages * groups > 1 else 0,
                 layout.block_bytes[stage],
             )
             for stage, layers in enumerate(pipeline_stages(self.spec.layers, stages))
@@ -138,7 +142,7 @@ class MemoryDemand:
         needed = budget.weight_bytes + budget.activation_bytes + budget.overhead_bytes + budget.block_bytes
         parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "
         parts += f"{budget.activation_bytes / 1e9:.1f} GB for activations"
-        devices = ranks * stages
+        devices = ranks * stages * self.data_groups
         raise CapacityError(
             f"{self.spec.name} does not fit {devices} {accelerator.name}: {'it' if devices == 1 else 'each'} needs "
             f"{needed / 1e9:.1f} GB ({parts}) and may use {budget.device_bytes * budget.utilization / 1e9:.1f} GB "

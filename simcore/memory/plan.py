@@ -64,6 +64,8 @@ def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
         memory.gpu_memory_utilization,
         memory.kv_sharing_layers,
         hybrid=True,
+        data_groups=scenario.cluster.data_parallel,
+        expert_ranks=scenario.cluster.expert_parallel,
     )
 
 
@@ -135,8 +137,8 @@ class MemoryPlan:
 
     @property
     def request_blocks(self) -> int:
-        """KV blocks that requests can hold."""
-        return self.blocks - self.null_blocks
+        """KV blocks that requests can hold, those of all data groups together."""
+        return (self.blocks - self.null_blocks) * self.demand.data_groups
 
     @property
     def releasing_layout(self) -> KvCacheLayout:
@@ -147,7 +149,7 @@ class MemoryPlan:
         """KV blocks for requests of such an engine in the same memory: its blocks may be smaller."""
         stage = self.decisive.stage
         own, releasing = self.layout.block_bytes[stage], self.releasing_layout.block_bytes[stage]
-        return self.blocks * own // releasing - self.null_blocks
+        return (self.blocks * own // releasing - self.null_blocks) * self.demand.data_groups
 
     def requests_that_fit(self, tokens: int, releasing: bool = False) -> float:
         """How many requests of ``tokens`` tokens hold memory at once, with or without release of windows.

@@ -117,18 +117,24 @@ def weight_bytes(spec: ModelSpec, dtype: str | None = None) -> int:
     return sum(weight.copies * _tensor_bytes(weight, chosen) for weight in weights(spec))
 
 
-def rank_weight_bytes(spec: ModelSpec, dtype: str | None, ranks: int, layers: range | None = None) -> int:
+def rank_weight_bytes(
+    spec: ModelSpec, dtype: str | None, ranks: int, layers: range | None = None, data: int = 1, expert: int = 1
+) -> int:
     """Bytes of the weights that one of ``ranks`` tensor-parallel ranks holds, of the whole model or of some layers.
 
     Matrices are split (Megatron-LM, arXiv:1909.08053), those of keys and values by heads, of which a rank has at least
     one; norms, routers, learned positions and the projections down to a latent are held whole by every rank, as in
-    vLLM. Errors are those of ``weight_bytes``.
+    vLLM. Experts are split over the ranks of all ``data`` groups: dealt out to ``expert`` of them, whose others share
+    each. Errors are those of ``weight_bytes``.
     """
     chosen = _checked_format(spec, dtype)
-    return sum(
-        weight.copies * -(-_tensor_bytes(weight, chosen) // min(ranks, weight.shards or ranks))
-        for weight in weights(spec, layers)
-    )
+    total = 0
+    for weight in weights(spec, layers):
+        copies, over = weight.copies, ranks
+        if weight.role is Role.EXPERT:
+            copies, over = -(-copies // expert), ranks * data // expert
+        total += copies * -(-_tensor_bytes(weight, chosen) // min(over, weight.shards or over))
+    return total
 
 
 def _checked_format(spec: ModelSpec, dtype: str | None) -> WeightFormat:

@@ -28,6 +28,7 @@ def _is_policy(section: Any) -> Any:
     return section
 
 
+ExpertWeights = Annotated[list[Annotated[float, Field(ge=0, le=1e9)]], Field(min_length=1, max_length=65536)]
 Policy = Annotated[dict[str, Any], BeforeValidator(_is_policy)]
 _HOST = HostOverhead()
 _ROOFLINE = RooflineEfficiency()
@@ -45,7 +46,8 @@ class _Section(BaseModel):
 
 class Cluster(_Section):
     """The machines: ``replicas`` model instances, each over ``tensor_parallel`` accelerators of every one
-    of ``pipeline_parallel`` stages.
+    of ``pipeline_parallel`` stages. With ``data_parallel`` there are so many groups of these, which share the requests
+    of a replica and its experts; ``expert_parallel`` of all their ranks have experts of their own.
 
     Accelerators without links of their own talk over PCIe: to each other's memory (``peer``), or through that of the
     host. ``network_gb_per_s`` is the rate between nodes for each accelerator, per direction.
@@ -57,6 +59,8 @@ class Cluster(_Section):
     replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
     tensor_parallel: Count = 1
     pipeline_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+    data_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+    expert_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     pcie: Literal["auto", "peer", "host"] = "auto"
     network_gb_per_s: Annotated[float, Field(gt=0, le=1e6)] = 50.0
     routing: Policy = {"name": "round-robin"}
@@ -65,7 +69,7 @@ class Cluster(_Section):
     @property
     def devices_per_replica(self) -> int:
         """Accelerators of one model instance."""
-        return self.tensor_parallel * self.pipeline_parallel
+        return self.tensor_parallel * self.pipeline_parallel * self.data_parallel
 
 
 class Precision(_Section):
@@ -250,10 +254,13 @@ class Pricing(_Section):
     ``profile`` is "auto" (the accelerator's newest vLLM profile that has what the run needs, if one is shipped),
     "roofline", the name of a shipped profile or the path of a folder. ``expert_kernels`` is "auto" (what the engine
     takes by default) or kernels by the name that the profile's table of experts has for them, such as "marlin".
+    ``routing`` is how tokens spread over experts: evenly, with a mild skew, or as often as weights by expert say, which
+    lie in order on expert-parallel ranks.
     """
 
     profile: Text = "roofline"
     expert_kernels: Text = "auto"
+    routing: Literal["balanced", "power-law"] | ExpertWeights = "power-law"
 
 
 class Objectives(_Section):

@@ -67,6 +67,10 @@ class Curve:
         """The curve times a positive factor, such as kernels alike and another unit of time."""
         return Curve(self._x, self._y * factor, self.first, self.last)
 
+    def stretched(self, factor: float) -> "Curve":
+        """The curve of a quantity that is ``factor`` times as much, such as the context of several ranks alike."""
+        return Curve(self._x * factor, self._y, self.first * factor, self.last * factor)
+
     @property
     def knots(self) -> NDArray[np.float64]:
         """Where the line bends."""

@@ -4,7 +4,7 @@ A batch of unequal contexts is priced by its size and total context, as if all w
 given batch is all but affine in context. docs/kernel-fits.md states how far from it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,10 @@ _Family = tuple[str, int, int]
 
 @dataclass(slots=True)
 class GenerationPrice:
-    """Attention of one new token of each request of a batch, in one layer of one shape, on one rank."""
+    """Attention of one new token of each request of a batch, in one layer of one shape, on one rank.
+
+    With ``groups`` the batch is dealt out evenly to so many groups of ranks, which work at once.
+    """
 
     batches: NDArray[np.float64]
     contexts: NDArray[np.float64]
@@ -32,13 +35,17 @@ class GenerationPrice:
     source: Source
     errors: ErrorQuantiles
     shape_inside: bool
+    groups: int = 1
     _curves: dict[int, CurvePrice] = field(default_factory=dict)
 
     def over_total_context(self, batch: int) -> CurvePrice:
         """The price of ``batch`` requests over the sum of their contexts, new tokens included; made once per batch."""
         price = self._curves.get(batch)
         if price is None:
-            price = self._curves[batch] = self._make(batch)
+            price = self._make(-(-batch // self.groups))
+            if self.groups > 1:
+                price = replace(price, curve=price.curve.stretched(self.groups))
+            self._curves[batch] = price
         return price
 
     def seconds(self, batch: int, total_context: float) -> float:

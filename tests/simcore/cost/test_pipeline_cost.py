@@ -8,6 +8,7 @@ from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.roofline import Roofline
+from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
@@ -28,8 +29,8 @@ def prices(fitted=True):
 
 
 def costs(model, ranks, stages):
-    facts = load_model(model), prices(), HOST, "bf16", KvFormat(), ranks
-    return StepCost(*facts), PipelineCost(*facts, stages)
+    facts = load_model(model), prices(), HOST, "bf16", KvFormat()
+    return StepCost(*facts, ranks), PipelineCost(*facts, Split(ranks), stages)
 
 
 def pool_of(cost, contexts):
