@@ -84,6 +84,7 @@ def _facts(simulation: Simulation) -> dict[str, Any]:
         "pipeline_parallel": cluster.pipeline_parallel,
         "data_parallel": cluster.data_parallel,
         "expert_parallel": cluster.expert_parallel,
+        "context_parallel": cluster.context_parallel,
         "weight_dtype": simulation.memory.demand.weight_dtype,
     }
 

@@ -9,7 +9,12 @@ def described(cluster: Mapping[str, Any]) -> str:
 
     ``cluster`` is that section of a scenario's document; what it does not say is not split.
     """
-    ways = {"tensor": "tensor_parallel", "pipeline": "pipeline_parallel", "data": "data_parallel"}
+    ways = {
+        "tensor": "tensor_parallel",
+        "pipeline": "pipeline_parallel",
+        "data": "data_parallel",
+        "context": "context_parallel",
+    }
     sizes = {way: int(cluster.get(key, 1)) for way, key in ways.items()}
     devices = 1
     for size in sizes.values():

@@ -14,14 +14,16 @@ def check_parallelism(scenario: Scenario, spec: ModelSpec, accelerator: Accelera
     """Raise ``InputError`` for a split that the model, the accelerator or the rest of the scenario has no room for."""
     _check_tensor_parallel(scenario.cluster.tensor_parallel, spec, accelerator)
     _check_pipeline_parallel(scenario, spec)
-    _check_expert_parallel(scenario, spec, accelerator)
+    _check_expert_parallel(scenario, spec)
+    _check_context_parallel(scenario)
 
 
 def split_of(scenario: Scenario) -> Split:
     """How a stage is divided; experts that are chosen as often as weights say load the fullest rank the more."""
     cluster, routing = scenario.cluster, scenario.pricing.routing
     load = busiest_load(tuple(routing), cluster.expert_parallel) if isinstance(routing, list) else 1.0
-    return Split(cluster.tensor_parallel, cluster.data_parallel, cluster.expert_parallel, load)
+    sizes = cluster.tensor_parallel, cluster.data_parallel, cluster.expert_parallel
+    return Split(*sizes, load, cluster.context_parallel)
 
 
 def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator) -> None:
@@ -48,7 +50,7 @@ def _check_pipeline_parallel(scenario: Scenario, spec: ModelSpec) -> None:
         raise InputError(field, stages, "1 with memory.tiers or preemption by swap, which stop one batch alone")
 
 
-def _check_expert_parallel(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> None:
+def _check_expert_parallel(scenario: Scenario, spec: ModelSpec) -> None:
     cluster, routing = scenario.cluster, scenario.pricing.routing
     data, expert = cluster.data_parallel, cluster.expert_parallel
     blocks = [group.feed_forward for group in spec.layer_groups]
@@ -73,3 +75,12 @@ def _check_expert_parallel(scenario: Scenario, spec: ModelSpec, accelerator: Acc
             raise InputError("pricing.routing", f"{len(routing)} weights", expected)
         if not sum(routing):
             raise InputError("pricing.routing", "all 0", "some weight above 0")
+
+
+def _check_context_parallel(scenario: Scenario) -> None:
+    cluster = scenario.cluster
+    others = ("pipeline_parallel", "data_parallel", "expert_parallel")
+    beside = [name for name in others if getattr(cluster, name) > 1]
+    if cluster.context_parallel > 1 and beside:
+        expected = f"1 beside cluster.{beside[0]}, as what ranks then pass on is not priced"
+        raise InputError("cluster.context_parallel", cluster.context_parallel, expected)

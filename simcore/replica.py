@@ -56,7 +56,7 @@ class Replica:
     ) -> None:
         self.index = index
         self.scheduler = scheduler
-        self.work = WorkCounter(cost.window_tokens)
+        self.work = WorkCounter(cost.window_tokens, cost.split)
         self.ranges = RangeCounter(cost)
         self.tokens = GapTracker(measure_since_ns)
         self.open_requests: dict[int, Request] = {}

@@ -106,9 +106,12 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
 
     Their seconds add up to what the simulator takes for such a step.
     """
-    own_tokens = cost.fullest_group_tokens(shape.chunks, shape.decodes)
+    tokens = cost.split.step_tokens(shape.decodes, shape.tokens - shape.decodes)
+    own_tokens = tokens
+    if cost.split.data > 1:
+        own_tokens = cost.fullest_group_tokens(shape.chunks, shape.decodes)
     times = [
-        _operator(operator, price, cost.seen_tokens(operator, shape.tokens, own_tokens))
+        _operator(operator, price, cost.seen_tokens(operator, tokens, own_tokens))
         for operator, price in zip(cost.layers, cost.layer_prices, strict=True)
     ]
     for kind in cost.compiled_attention:
@@ -117,6 +120,9 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
         price, moved = cost.all_reduce_price, own_tokens * all_reduce.bytes_per_token
         seconds = all_reduce.count * price.seconds(moved)
         times.append(_time(all_reduce.name, all_reduce.count, seconds, 0.0, 0.0, price, moved))
+    if cost.merge is not None and shape.decodes:
+        merge, moved = cost.merge, cost.merge.gathered_bytes(shape.decodes)
+        times.append(_time("context_merge", merge.layers, merge.seconds(shape.decodes), 0.0, 0.0, merge.price, moved))
     if cost.exchange is not None:
         exchange = cost.exchange
         for name, moved in (
@@ -130,9 +136,7 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
         for operator, price in zip(cost.head, cost.head_prices, strict=True)
     ]
     times.append(
-        OperatorTime(
-            "host", 1, cost.host_ns(shape.tokens, shape.requests, shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False
-        )
+        OperatorTime("host", 1, cost.host_ns(tokens, shape.requests, shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False)
     )
     return times
 
@@ -161,16 +165,17 @@ def _time(name: str, count: int, seconds: float, flops: float, moved: float, pri
 
 def _attention(kind: CompiledAttention, shape: StepShape) -> Iterator[OperatorTime]:
     work, window = kind.work, kind.work.window_tokens
+    spread = 1 if kind.ring is None else kind.ring.ranks
     suffix = "" if window is None else f"_window_{window}"
     if shape.chunks:
         context = kind.calibrated.context
         chunks = max(deal(shape.chunks, kind.groups), key=lambda own: sum(tokens for tokens, _ in own))
         yield OperatorTime(
-            f"prefill_attention{suffix}",
+            f"{'prefill' if kind.ring is None else 'ring'}_attention{suffix}",
             work.count,
             kind.chunks_ns(shape.chunks, beside_decodes=shape.decodes > 0) / NS_PER_S,
-            work.count * work.flops_per_pair * sum(attended_pairs(done, new, window) for new, done in chunks),
-            work.count * sum(_chunk_bytes(work, new, done) for new, done in chunks),
+            work.count * work.flops_per_pair * sum(attended_pairs(done, new, window) for new, done in chunks) / spread,
+            work.count * sum(_chunk_bytes(work, new, done) for new, done in chunks) / spread,
             str(Source.ROOFLINE if context is None else context.source),
             context is not None and all(context.inside(new, done) for new, done in shape.chunks),
             None if context is None else context.errors,
@@ -182,8 +187,9 @@ def _attention(kind: CompiledAttention, shape: StepShape) -> Iterator[OperatorTi
             f"decode_attention{suffix}",
             work.count,
             kind.decodes_ns(shape.decodes, read, beside_chunks=bool(shape.chunks)) / NS_PER_S,
-            work.count * work.decode_flops_per_pair * read / kind.groups,
-            work.count * (work.kv_bytes_per_token * read + work.query_bytes_per_token * shape.decodes) / kind.groups,
+            work.count * work.decode_flops_per_pair * read / kind.parts,
+            work.count
+            * (work.kv_bytes_per_token * read / kind.parts + work.query_bytes_per_token * shape.decodes / kind.groups),
             str(Source.ROOFLINE if generation is None else generation.source),
             generation is not None and generation.inside(shape.decodes, read),
             None if generation is None else generation.errors,

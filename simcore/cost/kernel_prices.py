@@ -178,12 +178,12 @@ class AttentionPrices:
     generation: GenerationPrice | None
     mixed: GenerationPrice | None
 
-    def over_groups(self, groups: int) -> "AttentionPrices":
-        """The same for requests that are dealt out to so many groups of ranks, which decode at once."""
-        if groups == 1:
+    def over_ranks(self, groups: int, spread: int) -> "AttentionPrices":
+        """The same for requests dealt out to so many groups of ranks, the context of each divided among ``spread``."""
+        if groups * spread == 1:
             return self
         generation, mixed = (
-            None if price is None else replace(price, groups=groups, _curves={})
+            None if price is None else replace(price, groups=groups, spread=spread, _curves={})
             for price in (self.generation, self.mixed)
         )
         return AttentionPrices(self.context, generation, mixed)

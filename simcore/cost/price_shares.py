@@ -29,13 +29,14 @@ class RangeCounter:
     Whole numbers, so that order is no matter.
     """
 
-    __slots__ = ("_attention", "_contexts", "_ranges", "_uniform", "steps", "time_ns")
+    __slots__ = ("_attention", "_contexts", "_ranges", "_split", "_uniform", "steps", "time_ns")
 
     def __init__(self, cost: StepCost) -> None:
         self._attention = tuple(kind for kind in cost.compiled_attention if kind.calibrated.generation is not None)
         contexts = (kind.calibrated.context for kind in self._attention)
         self._contexts = tuple(context for context in contexts if context is not None)
         self._uniform = len(self._attention) == 1 and self._attention[0].window is None
+        self._split = cost.split
         self._ranges: dict[int, list[tuple[int, int]]] = {}
         self.steps: Counter[Shape] = Counter()
         self.time_ns = 0
@@ -66,7 +67,8 @@ class RangeCounter:
     def count_step(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int, duration_ns: int) -> None:
         """Count one step that is not decode alone, if its attention lies outside."""
         if self._attention and not self._inside(plan, pool):
-            tokens, requests = plan.decoding + plan.prefill_tokens, plan.decoding + len(plan.chunks)
+            tokens = self._split.step_tokens(plan.decoding, plan.prefill_tokens)
+            requests = plan.decoding + len(plan.chunks)
             self.steps[tokens, sampled_rows, requests] += 1
             self.time_ns += duration_ns
 

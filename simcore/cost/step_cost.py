@@ -21,6 +21,7 @@ from simcore.cost.operators import (
     head_operators,
     layer_operators,
 )
+from simcore.cost.ring import Ring, merge_of, ring_of
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.split import Split, mixture_layers
 from simcore.memory.kv_bytes import KvFormat, attention_counts
@@ -43,7 +44,8 @@ class CompiledAttention:
     context token, the time to compute with one in a decode, the floor, and the time to read that each query adds; a
     pair of query and context token in a prefill takes ``prefill_pair_ns`` to compute. ``window`` is which of the pool's
     windows it reads, None for the whole context. What ``calibrated`` prices is priced by that instead, ``scale`` times.
-    Requests are dealt out to ``groups`` of ranks: ``prices`` are those of one group over tokens of all.
+    Requests are dealt out to ``groups`` of ranks: ``prices`` are those of one group over tokens of all. Where there is
+    a ``ring``, each of its ranks has a part of every context.
     """
 
     work: AttentionWork
@@ -53,13 +55,24 @@ class CompiledAttention:
     calibrated: AttentionPrices
     scale: float
     groups: int = 1
+    ring: Ring | None = None
 
     def chunks_ns(self, chunks: Iterable[tuple[int, int]], beside_decodes: bool) -> float:
         """Chunks of (tokens, tokens computed before); beside decodes measured with a chunk, less a chunk's floor."""
         if self.groups > 1:
             dealt = deal(chunks, self.groups)
             return max(self._own_chunks_ns(own, beside_decodes) for own in dealt)
+        if self.ring is not None:
+            chunks = list(chunks)
+            work = self.work
+            part_bytes = self.ring.part_bytes(chunks, work.window_tokens, work.kv_bytes_per_token)
+            return self.ring.rounds_ns(self._own_chunks_ns(chunks, beside_decodes), part_bytes)
         return self._own_chunks_ns(chunks, beside_decodes)
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the context of all requests is divided."""
+        return self.groups if self.ring is None else self.ring.ranks
 
     def _own_chunks_ns(self, chunks: Iterable[tuple[int, int]], beside_decodes: bool) -> float:
         calibrated = self.calibrated
@@ -74,7 +87,7 @@ class CompiledAttention:
         for tokens, computed_tokens in chunks:
             pairs = attended_pairs(computed_tokens, tokens, window_tokens)
             context = read_context(computed_tokens, tokens, window_tokens)
-            moved_ns = (context * memory + tokens * query) * self.groups
+            moved_ns = context * memory * self.parts + tokens * query * self.groups
             total += max(pairs * self.prefill_pair_ns, moved_ns, floor)
         return total
 
@@ -145,6 +158,7 @@ class StepCost:
         self.layers = tuple(layer_operators(spec, weight_dtype, ranks, split))
         self.head = tuple(head_operators(spec, ranks)) if has_head else ()
         self.attention = attention_work(spec, kv_format, ranks)
+        self.merge = merge_of(prices, split, self.attention)
         self.layer_prices = tuple(prices.operator(operator) for operator in self.layers)
         self.head_prices = tuple(prices.operator(operator) for operator in self.head)
         self.all_reduce_price = prices.collective("all_reduce", ranks)
@@ -225,6 +239,8 @@ class StepCost:
         """
         size, context = pool.size, pool.context_tokens
         base = self._without_attention_ns(size, size, size)
+        if self.merge is not None:
+            base += self._merge_ns(size)
         curves = self._alone.get(size) or self._curves(self._alone, size)
         curve = curves.only
         if curve is None:
@@ -315,10 +331,13 @@ class StepCost:
             if self.split.data > 1:
                 own_tokens = self.fullest_group_tokens(chunks, plan.decoding)
         if plan.decoding:
-            attention_ns += self._decode_attention_ns(plan, pool)
-        tokens = plan.decoding + plan.prefill_tokens
+            attention_ns += self._decode_attention_ns(plan, pool) + self._merge_ns(plan.decoding)
+        tokens = self.split.step_tokens(plan.decoding, plan.prefill_tokens)
         requests = plan.decoding + len(plan.chunks)
         return round(self._without_attention_ns(tokens, sampled_rows, requests, own_tokens) + attention_ns)
+
+    def _merge_ns(self, decoding: int) -> float:
+        return 0.0 if self.merge is None else self.merge.seconds(decoding) * NS_PER_S
 
     def fullest_group_tokens(self, chunks: Iterable[tuple[int, int]], decoding: int) -> int:
         """Tokens of the data group that has most of them, decodes dealt out evenly."""
@@ -355,21 +374,22 @@ class StepCost:
 
     def _compile(self, work: AttentionWork) -> "CompiledAttention":
         roofline = self.prices.roofline
-        scale, groups = work.count * NS_PER_S, self.split.data
+        scale, groups, spread = work.count * NS_PER_S, self.split.data, self.split.context
         window = None if work.window_tokens is None else self.window_tokens.index(work.window_tokens)
         return CompiledAttention(
             work,
             window,
             prices=(
-                scale * roofline.attention_memory_s(work.kv_bytes_per_token) / groups,
-                scale * roofline.attention_compute_s(work.decode_flops_per_pair) / groups,
+                scale * roofline.attention_memory_s(work.kv_bytes_per_token) / (groups * spread),
+                scale * roofline.attention_compute_s(work.decode_flops_per_pair) / (groups * spread),
                 scale * roofline.efficiency.kernel_floor_s,
                 scale * roofline.attention_memory_s(work.query_bytes_per_token) / groups,
             ),
             prefill_pair_ns=scale * roofline.attention_compute_s(work.flops_per_pair),
-            calibrated=self.prices.attention(work).over_groups(groups),
+            calibrated=self.prices.attention(work).over_ranks(groups, spread),
             scale=scale,
             groups=groups,
+            ring=ring_of(self.prices, spread, self.split.devices, work.count),
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from simcore.clock import NS_PER_S
 from simcore.cost.roofline import attended_pairs, read_context
+from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost, attended_tokens
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.plan import BatchPlan
@@ -18,9 +19,18 @@ class WorkCounter:
     Context is counted once in full (index 0), and once within each sliding window of the model.
     """
 
-    __slots__ = ("_decode_context", "_decode_steps", "_mixed_steps", "_prefill_context", "_prefill_pairs", "_windows")
+    __slots__ = (
+        "_decode_context",
+        "_decode_steps",
+        "_mixed_steps",
+        "_prefill_context",
+        "_prefill_pairs",
+        "_split",
+        "_windows",
+    )
 
-    def __init__(self, window_tokens: tuple[int, ...]) -> None:
+    def __init__(self, window_tokens: tuple[int, ...], split: Split | None = None) -> None:
+        self._split = split or Split()
         self._windows: tuple[int | None, ...] = (None, *window_tokens)
         self._decode_steps: dict[int, int] = {}
         self._mixed_steps: dict[Shape, int] = {}
@@ -40,7 +50,8 @@ class WorkCounter:
 
     def count_step(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> None:
         """Count one step that is not decode alone."""
-        shape = (plan.decoding + plan.prefill_tokens, sampled_rows, plan.decoding + len(plan.chunks))
+        tokens = self._split.step_tokens(plan.decoding, plan.prefill_tokens)
+        shape = (tokens, sampled_rows, plan.decoding + len(plan.chunks))
         self._mixed_steps[shape] = self._mixed_steps.get(shape, 0) + 1
         if plan.decoding:
             self._decode_context[0] += pool.context_tokens + pool.size
@@ -86,7 +97,7 @@ class WorkCounter:
             index = self._windows.index(work.window_tokens)
             attention = self._decode_context[index] * work.decode_flops_per_pair
             attention += self._prefill_pairs[index] * work.flops_per_pair
-            total += work.count * attention / cost.split.data
+            total += work.count * attention / (cost.split.data * cost.split.context)
         return total
 
     def moved_bytes(self, cost: StepCost) -> float:
@@ -98,7 +109,7 @@ class WorkCounter:
         for work in cost.attention:
             index = self._windows.index(work.window_tokens)
             context = self._decode_context[index] + self._prefill_context[index]
-            total += work.count * work.kv_bytes_per_token * context / cost.split.data
+            total += work.count * work.kv_bytes_per_token * context / (cost.split.data * cost.split.context)
         return total
 
     def _shapes(self) -> Iterator[tuple[int, int, int, int]]:

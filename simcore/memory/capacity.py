@@ -78,8 +78,9 @@ class MemoryDemand:
     """What a model asks of each accelerator, whichever it is.
 
     With ``hybrid``, layers that slide have block tables of their own (see ``simcore.memory.kv_groups``); without, a
-    block holds its tokens for all layers. Tensor-parallel ranks of all ``data_groups`` hold the experts, dealt out to
-    ``expert_ranks``. Of ``sharing_layers`` layers alike in succession one has a KV cache.
+    block holds its tokens for all layers. Of ``sharing_layers`` layers alike in succession one has a KV cache.
+    Tensor-parallel ranks of all ``data_groups`` hold the experts, dealt out to ``expert_ranks``. Each of
+    ``context_ranks`` has a part of every request.
     """
 
     spec: ModelSpec
@@ -93,6 +94,7 @@ class MemoryDemand:
     hybrid: bool = False
     data_groups: int = 1
     expert_ranks: int = 1
+    context_ranks: int = 1
 
     def layout(self, ranks: int, stages: int = 1) -> KvCacheLayout:
         """The KV cache groups, and the bytes of a block on a rank of each pipeline stage."""
@@ -112,7 +114,7 @@ class MemoryDemand:
                 rank_weight_bytes(self.spec, self.weight_dtype, ranks, layers, *experts),
                 self._activation_bytes(ranks, layers),
                 RUNTIME_OVERHEAD_BYTES,
-                COLLECTIVE_BUFFER_BYTES if ranks * stages * groups > 1 else 0,
+                COLLECTIVE_BUFFER_BYTES if ranks * stages * groups * self.context_ranks > 1 else 0,
                 layout.block_bytes[stage],
             )
             for stage, layers in enumerate(pipeline_stages(self.spec.layers, stages))
@@ -142,7 +144,7 @@ class MemoryDemand:
         needed = budget.weight_bytes + budget.activation_bytes + budget.overhead_bytes + budget.block_bytes
         parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "
         parts += f"{budget.activation_bytes / 1e9:.1f} GB for activations"
-        devices = ranks * stages * self.data_groups
+        devices = ranks * stages * self.data_groups * self.context_ranks
         raise CapacityError(
             f"{self.spec.name} does not fit {devices} {accelerator.name}: {'it' if devices == 1 else 'each'} needs "
             f"{needed / 1e9:.1f} GB ({parts}) and may use {budget.device_bytes * budget.utilization / 1e9:.1f} GB "

@@ -66,6 +66,7 @@ def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
         hybrid=True,
         data_groups=scenario.cluster.data_parallel,
         expert_ranks=scenario.cluster.expert_parallel,
+        context_ranks=scenario.cluster.context_parallel,
     )
 
 
@@ -137,8 +138,13 @@ class MemoryPlan:
 
     @property
     def request_blocks(self) -> int:
-        """KV blocks that requests can hold, those of all data groups together."""
-        return (self.blocks - self.null_blocks) * self.demand.data_groups
+        """KV blocks that requests can hold, those of all data groups and context ranks together."""
+        return (self.blocks - self.null_blocks) * self.copies
+
+    @property
+    def copies(self) -> int:
+        """How many ranks with the same weights have blocks of their own."""
+        return self.demand.data_groups * self.demand.context_ranks
 
     @property
     def releasing_layout(self) -> KvCacheLayout:
@@ -149,7 +155,7 @@ class MemoryPlan:
         """KV blocks for requests of such an engine in the same memory: its blocks may be smaller."""
         stage = self.decisive.stage
         own, releasing = self.layout.block_bytes[stage], self.releasing_layout.block_bytes[stage]
-        return (self.blocks * own // releasing - self.null_blocks) * self.demand.data_groups
+        return (self.blocks * own // releasing - self.null_blocks) * self.copies
 
     def requests_that_fit(self, tokens: int, releasing: bool = False) -> float:
         """How many requests of ``tokens`` tokens hold memory at once, with or without release of windows.

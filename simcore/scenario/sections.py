@@ -47,7 +47,8 @@ class _Section(BaseModel):
 class Cluster(_Section):
     """The machines: ``replicas`` model instances, each over ``tensor_parallel`` accelerators of every one
     of ``pipeline_parallel`` stages. With ``data_parallel`` there are so many groups of these, which share the requests
-    of a replica and its experts; ``expert_parallel`` of all their ranks have experts of their own.
+    of a replica and its experts; ``expert_parallel`` of all their ranks have experts of their own. The weights are
+    there ``context_parallel`` times: each has a part of every prompt and of the KV cache.
 
     Accelerators without links of their own talk over PCIe: to each other's memory (``peer``), or through that of the
     host. ``network_gb_per_s`` is the rate between nodes for each accelerator, per direction.
@@ -61,6 +62,7 @@ class Cluster(_Section):
     pipeline_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     data_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     expert_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+    context_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     pcie: Literal["auto", "peer", "host"] = "auto"
     network_gb_per_s: Annotated[float, Field(gt=0, le=1e6)] = 50.0
     routing: Policy = {"name": "round-robin"}
@@ -69,7 +71,7 @@ class Cluster(_Section):
     @property
     def devices_per_replica(self) -> int:
         """Accelerators of one model instance."""
-        return self.tensor_parallel * self.pipeline_parallel * self.data_parallel
+        return self.tensor_parallel * self.pipeline_parallel * self.data_parallel * self.context_parallel
 
 
 class Precision(_Section):

@@ -24,7 +24,8 @@ _Family = tuple[str, int, int]
 class GenerationPrice:
     """Attention of one new token of each request of a batch, in one layer of one shape, on one rank.
 
-    With ``groups`` the batch is dealt out evenly to so many groups of ranks, which work at once.
+    With ``groups`` the batch is dealt out evenly to so many groups of ranks, which work at once; with ``spread`` each
+    context is divided among so many.
     """
 
     batches: NDArray[np.float64]
@@ -36,6 +37,7 @@ class GenerationPrice:
     errors: ErrorQuantiles
     shape_inside: bool
     groups: int = 1
+    spread: int = 1
     _curves: dict[int, CurvePrice] = field(default_factory=dict)
 
     def over_total_context(self, batch: int) -> CurvePrice:
@@ -43,8 +45,8 @@ class GenerationPrice:
         price = self._curves.get(batch)
         if price is None:
             price = self._make(-(-batch // self.groups))
-            if self.groups > 1:
-                price = replace(price, curve=price.curve.stretched(self.groups))
+            if self.groups * self.spread > 1:
+                price = replace(price, curve=price.curve.stretched(self.groups * self.spread))
             self._curves[batch] = price
         return price
 
