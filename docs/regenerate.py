@@ -14,6 +14,8 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout, not another that may be installed
 
+
+from docs import parallelism_page
 from policies.registry import BUILT_IN, policy_class, policy_names
 from servetwin.api import simulate
 from servetwin.run_table import print_run
@@ -80,6 +82,7 @@ def main(check: bool) -> int:
     documents = {
         readme: with_block(readme.read_text(encoding="utf-8"), quickstart()),
         ROOT / "docs" / "policies.md": policies(),
+        ROOT / "docs" / "parallelism.md": parallelism_page.page(),
     }
     if check:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != new for path, new in documents.items()))
