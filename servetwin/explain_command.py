@@ -31,7 +31,7 @@ def explain(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as pricing.profile=auto."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as pricing.profile=roofline."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page with rooflines.")

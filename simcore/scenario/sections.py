@@ -253,14 +253,14 @@ class Efficiency(_Section):
 class Pricing(_Section):
     """Where prices of kernels come from.
 
-    ``profile`` is "auto" (the accelerator's newest vLLM profile that has what the run needs, if one is shipped),
-    "roofline", the name of a shipped profile or the path of a folder. ``expert_kernels`` is "auto" (what the engine
-    takes by default) or kernels by the name that the profile's table of experts has for them, such as "marlin".
-    ``routing`` is how tokens spread over experts: evenly, with a mild skew, or as often as weights by expert say, which
-    lie in order on expert-parallel ranks.
+    ``profile`` is "auto" (the accelerator's newest profile that has what the run needs, of the preset's engine or else
+    of vLLM, if one is shipped; else the roofline), "roofline", the name of a shipped profile or the path of a folder.
+    ``expert_kernels`` is "auto" (what the engine takes by default) or kernels by the name that the profile's table of
+    experts has for them, such as "marlin". ``routing`` is how tokens spread over experts: evenly, with a mild skew, or
+    as often as weights by expert say, which lie in order on expert-parallel ranks.
     """
 
-    profile: Text = "roofline"
+    profile: Text = "auto"
     expert_kernels: Text = "auto"
     routing: Literal["balanced", "power-law"] | ExpertWeights = "power-law"
 
