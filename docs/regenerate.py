@@ -7,6 +7,8 @@ a document differs from what would be.
 import inspect
 import io
 import sys
+from importlib import resources
+from itertools import takewhile
 from pathlib import Path
 
 import yaml
@@ -20,6 +22,7 @@ from policies.registry import BUILT_IN, policy_class, policy_names
 from servetwin.api import simulate
 from servetwin.run_table import print_run
 from simcore.scenario.policy_choice import complete_policy
+from simcore.scenario.reading import engine_names
 
 ROOT = Path(__file__).resolve().parent.parent
 START, END = "<!-- quickstart: made by docs/regenerate.py -->", "<!-- end of quickstart -->"
@@ -64,6 +67,33 @@ def policies() -> str:
     return "\n".join(lines) + "\n"
 
 
+def engines() -> str:
+    """Every engine preset with its settings, and with what its file says of their sources."""
+    files_of = {name: resources.files("simcore.engines") / f"{name}.yaml" for name in engine_names()}
+    texts = {name: file.read_text(encoding="utf-8") for name, file in files_of.items()}
+    presets = {name: yaml.safe_load(text) for name, text in texts.items()}
+    lines = [
+        "# Engine presets",
+        "",
+        "Made by `docs/regenerate.py` from `simcore/engines/`. A scenario names a preset by `engine` and may state any",
+        "of its settings otherwise. Kernels are priced apart from it: by a profile of that engine where there is one,",
+        "else by one of vLLM ([scenario.md](scenario.md#pricing)).",
+        "",
+        f"| setting | {' | '.join(f'`{name}`' for name in presets)} |",
+        f"|---|{'---|' * len(presets)}",
+    ]
+    for section in ("scheduler", "memory", "host"):
+        for key in dict.fromkeys(key for preset in presets.values() for key in preset[section]):
+            cells = [yaml_text(preset[section][key]) if key in preset[section] else "" for preset in presets.values()]
+            lines.append(f"| `{section}.{key}` | {' | '.join(cells)} |")
+    for name, text in texts.items():
+        comment = [
+            line.removeprefix("#").strip() for line in takewhile(lambda line: line[:1] == "#", text.splitlines())
+        ]
+        lines += ["", f"## {name}", "", *comment]
+    return "\n".join(lines) + "\n"
+
+
 def yaml_text(value: object) -> str:
     """A value as a scenario would state it, on one line."""
     return yaml.safe_dump(plain(value), default_flow_style=True, width=1000).removesuffix("...\n").strip()
@@ -83,6 +113,7 @@ def main(check: bool) -> int:
         readme: with_block(readme.read_text(encoding="utf-8"), quickstart()),
         ROOT / "docs" / "policies.md": policies(),
         ROOT / "docs" / "parallelism.md": parallelism_page.page(),
+        ROOT / "docs" / "engines.md": engines(),
     }
     if check:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != new for path, new in documents.items()))

@@ -53,6 +53,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "queue-aware": "policies.batching.queue_aware:QueueAware",
         "slo-feedback": "policies.batching.slo_feedback:SloFeedback",
         "static": "policies.batching.static:Static",
+        "waiting-served": "policies.batching.waiting_served:WaitingServed",
     },
     "preemption": {
         "fewest-tokens-lost": "policies.preemption.fewest_tokens_lost:FewestTokensLost",

@@ -102,7 +102,9 @@ class Router:
         """Whether this request could hold so many tokens with a replica to itself."""
         scheduler = self._views[0]
         memory = scheduler.memory
-        return memory.most_blocks(tokens) <= memory.total_for(request) - scheduler.blocks_kept_from(request.priority)
+        return memory.most_blocks(tokens, request) <= memory.total_for(request) - scheduler.blocks_kept_from(
+            request.priority
+        )
 
     def _rejection(self, request: Request) -> str | None:
         now_s = to_s(self._clock.now_ns)

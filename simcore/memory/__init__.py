@@ -6,8 +6,11 @@ from simcore.memory.group_counter import KVGroupCounter
 from simcore.memory.group_manager import KVGroupManager
 from simcore.memory.partitions import KVPartitions
 from simcore.memory.radix_manager import KVRadixManager
+from simcore.memory.reserved import ReservedMemory
 
-KVMemory = KVBlockCounter | KVBlockManager | KVGroupCounter | KVGroupManager | KVRadixManager | KVPartitions
+KVMemory = (
+    KVBlockCounter | KVBlockManager | KVGroupCounter | KVGroupManager | KVRadixManager | KVPartitions | ReservedMemory
+)
 """The KV memory of one replica."""
 
 __all__ = [
@@ -18,4 +21,5 @@ __all__ = [
     "KVMemory",
     "KVPartitions",
     "KVRadixManager",
+    "ReservedMemory",
 ]

@@ -19,6 +19,7 @@ from simcore.memory.partitions import KVPartitions, PartManager, divide_blocks
 from simcore.memory.plan import MemoryPlan, counts_suffice, kv_format
 from simcore.memory.radix_manager import KVRadixManager
 from simcore.memory.request_keys import Namespace
+from simcore.memory.reserved import ReservedMemory
 from simcore.models import ModelSpec
 from simcore.request import Request
 from simcore.scenario import Scenario
@@ -33,6 +34,9 @@ def build_memory(
     batching: Batching = build_policy("batching", scenario.scheduler.batching, "scheduler.batching")
     max_chunk_tokens = spec.max_context_tokens if batching.whole_prompts else plan.demand.max_batched_tokens
     groups = plan.layout, max_chunk_tokens
+    if section.reservation != "none":
+        longest = scenario.max_context_tokens or spec.max_context_tokens
+        return ReservedMemory(total_blocks, section.block_size_tokens, section.reservation, longest)
     if counts_suffice(scenario, shares_content):
         if plan.layout.releases:
             return KVGroupCounter(total_blocks, section.block_size_tokens, *groups)

@@ -2,6 +2,7 @@
 
 from simcore.memory.kv_groups import KvCacheLayout
 from simcore.memory.paging import Paging
+from simcore.request import Request
 
 
 class GroupPaging(Paging):
@@ -22,8 +23,8 @@ class GroupPaging(Paging):
         self._max_chunk_tokens = max_chunk_tokens
         self.blocks_each = len(layout.groups)
 
-    def most_blocks(self, tokens: int) -> int:
-        """The most blocks that a request holds at any time until so many tokens of it are computed."""
+    def most_blocks(self, tokens: int, request: Request | None = None) -> int:
+        """The most blocks that a request, or any, holds at any time until so many tokens of it are computed."""
         return self._layout.most_blocks_held(tokens, self._max_chunk_tokens)
 
     def blocks_for(self, tokens: int) -> int:

@@ -44,8 +44,8 @@ class Paging:
         """Blocks that hold ``tokens`` tokens of one request."""
         return -(-tokens // self.block_size_tokens)
 
-    def most_blocks(self, tokens: int) -> int:
-        """The most blocks that a request holds at any time until so many tokens of it are computed."""
+    def most_blocks(self, tokens: int, request: Request | None = None) -> int:
+        """The most blocks that a request, or any, holds at any time until so many tokens of it are computed."""
         return -(-tokens // self.block_size_tokens)
 
     def forget(self, request: Request) -> None:

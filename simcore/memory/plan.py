@@ -27,6 +27,8 @@ def kv_format(scenario: Scenario) -> KvFormat:
 
 def why_windows_stay(scenario: Scenario, layout: KvCacheLayout, shares_content: bool) -> str | None:
     """Why blocks that have left sliding windows are kept, unlike by vLLM's hybrid manager; None if they are not."""
+    if scenario.memory.reservation != "none":
+        return "requests reserve memory for their whole context"
     if len({group.block_size_tokens for group in layout.groups}) > 1:
         return "blocks of its kinds of layers hold different numbers of tokens"
     if scenario.cluster.pipeline_parallel > 1:
@@ -70,6 +72,20 @@ def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
     )
 
 
+def _check_reservation(scenario: Scenario) -> None:
+    """Refuse what reserved memory cannot do; raises ``InputError``."""
+    memory, swaps = scenario.memory, scenario.scheduler.preemption.mode == "swap"
+    if memory.reservation == "none":
+        return
+    reasons = {
+        "memory.prefix_caching keeps blocks of requests that have ended": memory.prefix_caching,
+        "scheduler.preemption.mode is swap, which moves blocks one by one": swaps,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise InputError("memory.reservation", memory.reservation, f"none, since {reason}")
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """The memory of one replica.
@@ -100,8 +116,10 @@ class MemoryPlan:
         """The plan of a scenario, whose workload may say what its requests have in common.
 
         Raises ``CapacityError`` for a model, or for given blocks, that the memory has no room for, ``InputError`` for
-        blocks that are all kept aside, and for more layers that share a cache than there are.
+        blocks that are all kept aside, for more layers that share a cache than there are, and for a reservation with
+        what it does not go with.
         """
+        _check_reservation(scenario)
         most_alike, sharing = max(attention_counts(spec).values()), scenario.memory.kv_sharing_layers
         if sharing > most_alike:
             expected = f"at most {most_alike}, the most layers of one kind that {spec.name} has"

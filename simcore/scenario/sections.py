@@ -148,6 +148,9 @@ class Memory(_Section):
     serve requests that begin with the same tokens, until the memory is needed. Of ``kv_sharing_layers`` layers in
     succession the first has a KV cache, which the others read.
 
+    A request takes blocks as its tokens need them, unless ``reservation`` gives it, on admission and until it ends,
+    blocks for its prompt and the most that it may generate (``limit``) or for the longest context (``longest``).
+
     Copies of full blocks go to the ``tiers`` below, from which they are loaded. ``swap_space_gb`` of CPU memory is for
     requests that are swapped out.
     """
@@ -157,6 +160,7 @@ class Memory(_Section):
     num_gpu_blocks: Count | None = None
     null_blocks: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     watermark_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    reservation: Literal["none", "limit", "longest"] = "none"
     prefix_caching: bool = False
     prefix_cache: PrefixCache = PrefixCache()
     kv_sharing_layers: Annotated[int, Field(ge=1, le=10_000)] = 1

@@ -33,7 +33,7 @@ def admit(scheduler: "Scheduler", plan: BatchPlan, limits: StepLimits, now_ns: i
         # Batches in flight that cannot take each other's memory would push each other out for ever.
         whole = scheduler.reserve_whole_prompt or (scheduler.lanes and request.preemptions)
         reserved_tokens = known_tokens if whole else tokens
-        required = memory.most_blocks(cached_tokens + reserved_tokens) - shared_blocks
+        required = memory.most_blocks(cached_tokens + reserved_tokens, request) - shared_blocks
         required += scheduler.blocks_kept_from(request.priority) + scheduler.watermark
         if required > memory.free_for(request):
             break

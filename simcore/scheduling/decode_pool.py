@@ -87,6 +87,8 @@ class DecodePool:
 
     def steps_within(self, blocks: int, limit: int, after: int = 0) -> int:
         """The most steps, at most ``limit``, that need no more than ``blocks`` new blocks."""
+        if not self.blocks_each:
+            return limit
         block_size = self.block_size_tokens
         blocks //= self.blocks_each
         if self.size * (limit // block_size + 1) <= blocks:

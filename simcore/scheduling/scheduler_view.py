@@ -111,4 +111,4 @@ class SchedulerView:
     def blocks_to_admit(self, request: Request) -> int:
         """Free blocks that a waiting request needs for all its known tokens."""
         _, shared_blocks = self.memory.cached_prefix(request)
-        return self.memory.most_blocks(request.tokens_to_compute) - shared_blocks
+        return self.memory.most_blocks(request.tokens_to_compute, request) - shared_blocks

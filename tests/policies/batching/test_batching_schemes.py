@@ -11,6 +11,7 @@ from policies.batching.prefill_first import PrefillFirst
 from policies.batching.queue_aware import QueueAware
 from policies.batching.slo_feedback import SloFeedback
 from policies.batching.static import Static
+from policies.batching.waiting_served import WaitingServed
 from policies.horizon import FOREVER
 from tests.policies.views import FakeReplica, FakeRequest
 
@@ -250,3 +251,30 @@ def test_counts_are_at_least_one(policy, name):
 def test_parameters_out_of_range(policy, parameters, message):
     with pytest.raises(ValueError, match=message):
         policy(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "running", "steps_since", "prefills"),
+    [
+        (2, 10, 1, False),  # 0.3 of ten is three
+        (3, 10, 1, True),
+        (3, 10, 0, False),  # decodes have a step between two of prompts
+        (2, 10, 3, False),
+        (2, 10, 4, True),  # the fifth token since the last prompts
+        (1, 3, 1, True),  # 0.3 of three is none
+    ],
+)
+def test_prompts_wait_until_they_are_enough_or_have_waited_for_long(waiting, running, steps_since, prefills):
+    policy = WaitingServed(waiting_served_ratio=0.3, max_waiting_steps=5)
+    replica = FakeReplica(waiting, running, running, next_blocks=1, free_blocks=10, decode_steps=100)
+    policy.limits(replica, 0.0)
+    policy.accepts(FakeRequest(), running)
+    replica.decode_steps += steps_since
+    limits = policy.limits(replica, 0.0)
+    assert (limits.admit, limits.decode, limits.stable_steps) == (prefills, not prefills, 1)
+
+
+def test_prompts_that_do_not_fit_pause_nobody():
+    replica = FakeReplica(9, 3, 3, next_blocks=11, free_blocks=10)
+    limits = WaitingServed().limits(replica, 0.0)
+    assert (limits.admit, limits.decode, limits.stable_steps) == (False, True, FOREVER)
