@@ -47,10 +47,10 @@ INTRODUCTION = (
     "lengths uniform in 0.8 to 1 of those stated, ten requests per client that start together on an idle server, so "
     "that mean TTFT contains the opening burst. The warm-up requests before them are answered in full and leave "
     "nothing behind in a simulated server without prefix caching, so they are not simulated. Slots, token budget, KV "
-    "precision and memory share are those of the harness's own scripts where these are known "
-    "(`simcore/fidelity/harness.yaml`). Rows of an unknown harness are run as a public tool whose files most of them "
-    "name would run them, and shown apart: at the stated lengths, as many slots as clients, and a token budget that "
-    "grows with prompts; the file states the source of each choice.",
+    "precision, memory share, kernels of experts and graph sizes are those of the harness's own scripts where these "
+    "are known (`simcore/fidelity/harness.yaml`). Rows of an unknown harness are run as a public tool whose files most "
+    "of them name would run them, and shown apart: at the stated lengths, as many slots as clients, and a token budget "
+    "that grows with prompts; the file states the source of each choice.",
     "Kernels are priced by the newest profile that is shipped for the accelerator (`pricing.profile: auto`, "
     "[kernel-fits.md](kernel-fits.md)), of the row's own engine where there is one, else of vLLM, and by roofline "
     "where there is none.",

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from simcore.fidelity.case import Case, Outcome
-from simcore.fidelity.fitted import fitted_note, is_fitted, residual
+from simcore.fidelity.fitted import fitted_note, is_fitted, predicted_residuals, residual
 
 LABELS = {
     "harness": "known",
@@ -46,3 +46,12 @@ def test_the_residual_is_over_the_fitted_rows():
 def test_without_fitted_rows_nothing_is_said():
     assert residual([outcome(0.1, concurrency="8")], "tpot_s.mean") is None
     assert fitted_note([outcome(0.1, concurrency="8")]) == ""
+
+
+def test_what_setups_that_nothing_was_fitted_on_are_off_by_is_told_one_by_one():
+    other = {"engine": "sglang", "model": "deepseek-v3", "accelerator": "b200"}
+    outcomes = [outcome(0.1), outcome(0.2, **other), outcome(-0.2, **other), outcome(0.05, concurrency="8")]
+    outcomes.append(outcome(9.0, harness="unknown"))
+    both = np.sqrt((np.log(1.2) ** 2 + np.log(0.8) ** 2) / 2)
+    assert predicted_residuals(outcomes, "ttft_s.mean") == pytest.approx([np.log(1.05), both])
+    assert f"{np.log(1.05):.3f} to {both:.3f}" in fitted_note(outcomes)
