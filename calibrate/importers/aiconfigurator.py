@@ -96,6 +96,10 @@ def read_system(
             yield read_table(file)
 
 
+_TOLD_APART = {"marlin": "mxfp4", "deepgemm": "fp8-block"}
+"""Kernels of experts that engines run on demand, and the dtype whose default ones they differ much from."""
+
+
 def _names(values: NDArray[Any]) -> NDArray[np.str_]:
     return np.array([_DTYPES.get(value, value) for value in values])
 
@@ -133,9 +137,9 @@ def _latent(raw: Columns) -> Columns:
 
 def _moe(raw: Columns) -> Columns:
     dtypes = _names(raw["moe_dtype"]).astype(object)
-    if "kernel_source" in raw:
-        of_marlin = np.array(["marlin" in str(name) for name in raw["kernel_source"]])
-        dtypes[of_marlin & (dtypes == "mxfp4")] = "mxfp4-marlin"
+    for kernel, dtype in _TOLD_APART.items():
+        of_kernel = np.array([kernel in str(name) for name in raw.get("kernel_source", np.full(len(dtypes), ""))])
+        dtypes[of_kernel & (dtypes == dtype)] = f"{dtype}-{kernel}"
     return {
         "dtype": dtypes.astype(str),
         "distribution": raw["distribution"].astype(str),

@@ -1,7 +1,7 @@
 """The operators of a transformer's forward pass on one rank, with the work that each does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from simcore.cost.split import Split
 from simcore.memory.kv_bytes import KvFormat, attention_counts
@@ -21,9 +21,11 @@ SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
 ACTIVATION_BYTES = 2.0
 """Activations travel in 16 bits."""
 EXPERT_LAUNCHES = 10
-"""Choosing experts, sorting tokens by them (three), quantising (two), the products (two), activation, weighted sum."""
+"""Sorting tokens by experts (three) and the sums that takes, quantising (two), the products (two), activation, sum."""
 ACROSS_HEADS_LAUNCHES = 4
 """Squares of queries and keys summed, then both scaled (vLLM, models/minimax_m2.py, as its compiler fuses it)."""
+ROUTER_SCORE_ELEMENTS = 2
+"""The router's scores are read in 32 bits, and few are kept."""
 NORM_SUM_BYTES = 8
 """A sum of squares each of queries and keys, in 32 bits."""
 LATENT_LAUNCHES = 54
@@ -299,10 +301,9 @@ def _feed_forward(
         yield from _mlp(build, "mlp", hidden, block.intermediate_size, up_matrices)
         return
     assert isinstance(block, MixtureOfExperts)
-    router = _OperatorBuilder(build.count, WEIGHT_FORMATS[block.router_dtype], build.ranks).matmul(
-        "router", hidden, block.experts
-    )
-    yield replace(router, launches=2)
+    router = _OperatorBuilder(build.count, WEIGHT_FORMATS[block.router_dtype], build.ranks)
+    yield router.matmul("router", hidden, block.experts)
+    yield build.elementwise("expert_choice", ROUTER_SCORE_ELEMENTS * block.experts)
     if block.shared_intermediate_size:
         yield from _mlp(build, "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
     width = -(-block.expert_intermediate_size // split.expert_tensor)

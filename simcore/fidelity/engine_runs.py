@@ -26,6 +26,7 @@ _COLUMNS = (
     "tp_size",
     "pp_size",
     "attention_dp_size",
+    "moe_tp_size",
     "moe_ep_size",
     "silicon_ttft_ms",
     "silicon_tpot_ms",
@@ -62,6 +63,7 @@ class EngineRun:
     tensor_parallel: int
     pipeline_parallel: int
     attention_data_parallel: int
+    expert_tensor_parallel: int
     expert_parallel: int
     ttft_s: float
     tpot_s: float
@@ -108,6 +110,7 @@ class _Row:
             tensor_parallel=self._size("tp_size"),
             pipeline_parallel=self._size("pp_size"),
             attention_data_parallel=self._size("attention_dp_size"),
+            expert_tensor_parallel=self._size("moe_tp_size"),
             expert_parallel=self._size("moe_ep_size"),
             ttft_s=self._milliseconds("silicon_ttft_ms"),
             tpot_s=self._milliseconds("silicon_tpot_ms"),

@@ -56,6 +56,7 @@ class Setup(BaseModel):
     tokens_beyond_prompt: int | None = None
     receive_interval_steps: int | None = None
     expert_kernels: str | None = None
+    expert_parallel: bool = False
     graph_tokens: int | None = None
     overlapped: bool | None = None
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
@@ -119,6 +120,7 @@ class _Named:
     model: str
     accelerator: str
     precision: str
+    parallel: dict[str, int]
 
 
 def _named(run: EngineRun) -> _Named | str:
@@ -132,18 +134,35 @@ def _named(run: EngineRun) -> _Named | str:
         return f"unknown engine {run.engine}"
     if run.system not in names.accelerators:
         return f"unknown accelerator {run.system}"
-    for size, words in (
-        (run.expert_parallel, "expert parallelism"),
-        (run.attention_data_parallel, "attention data parallelism"),
-        (run.pipeline_parallel, "pipeline parallelism"),
-    ):
-        if size > 1:
-            return words
+    parallel = _parallel(run)
+    if isinstance(parallel, str):
+        return parallel
     model = names.models[run.model]
     precision = _precision(run, model)
     if precision not in _SIMULATED_PRECISIONS:
         return f"precision {precision}"
-    return _Named(names.engines[run.engine], model, names.accelerators[run.system], precision)
+    return _Named(names.engines[run.engine], model, names.accelerators[run.system], precision, parallel)
+
+
+def _parallel(run: EngineRun) -> dict[str, int] | str:
+    """How a row was split, as fields of ``cluster``, or why that cannot be told.
+
+    Rows of the known harness state a product where devices and experts were split by the same number: 8 devices with
+    experts of their own are called 8 x 8 for the experts, and 64 of tensor parallelism, or of data parallelism where
+    attention had requests of its own on each.
+    """
+    tensor, data, pipeline = run.tensor_parallel, run.attention_data_parallel, run.pipeline_parallel
+    experts, across = run.expert_parallel, run.expert_tensor_parallel
+    if run.known_harness and experts == across > 1:
+        if (tensor, data) == (experts * across, 1):
+            return {"tensor_parallel": experts, "expert_parallel": experts}
+        if (tensor, data) == (1, experts * across):
+            return {"data_parallel": experts, "expert_parallel": experts}
+    if experts * across not in (1, tensor * data):
+        return f"experts split over {experts * across} of {tensor * data} devices"
+    found = {"tensor_parallel": tensor, "data_parallel": data, "pipeline_parallel": pipeline}
+    found |= {"expert_parallel": experts}
+    return {name: size for name, size in found.items() if size > 1 or name == "tensor_parallel"}
 
 
 def _precision(run: EngineRun, model: str) -> str:
@@ -173,6 +192,7 @@ def labels_of(run: EngineRun, named: _Named | str) -> dict[str, str]:
     """What a row was, for grouping; accelerator and engine as they are called here where they are known."""
     names = known_names()
     model = names.models.get(run.model, run.model)
+    parallel = {"tensor_parallel": run.tensor_parallel} if isinstance(named, str) else named.parallel
     return {
         "harness": "known" if run.known_harness else "unknown",
         "engine": names.engines.get(run.engine, run.engine),
@@ -181,7 +201,8 @@ def labels_of(run: EngineRun, named: _Named | str) -> dict[str, str]:
         "model": model,
         "kind": "unknown" if isinstance(named, str) else ("MoE" if is_mixture(model) else "dense"),
         "precision": named if isinstance(named, str) else named.precision,
-        "tensor_parallel": str(run.tensor_parallel),
+        "tensor_parallel": str(parallel.get("tensor_parallel", 1)),
+        "experts_and_data": f"{parallel.get('expert_parallel', 1)}/{parallel.get('data_parallel', 1)}",
         "lengths": f"{run.prompt_tokens}/{run.output_tokens}",
         "concurrency": str(run.concurrency or run.batch_size),
     }
@@ -193,7 +214,7 @@ def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]
     document: dict[str, Any] = {
         "model": named.model,
         "engine": named.engine,
-        "cluster": {"accelerator": named.accelerator, "tensor_parallel": run.tensor_parallel},
+        "cluster": {"accelerator": named.accelerator} | named.parallel,
         "memory": memory,
         "precision": {"weights": named.precision, "kv_cache": setup.kv_cache},
         "workload": {
@@ -203,6 +224,8 @@ def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]
             "output_tokens": _length(run.output_tokens, run.known_harness),
         },
     }
+    if setup.expert_parallel:
+        document["cluster"]["expert_parallel"] = run.tensor_parallel
     if setup.kv_cache == "as weights":
         document["precision"]["kv_cache"] = "fp8" if named.precision.startswith("fp8") else "bf16"
     batching = _batching(setup, concurrency, run.prompt_tokens)

@@ -19,6 +19,7 @@ ELEMENT_BYTES = {
     "mxfp4": (0.53125, 2.0),
     "mxfp4-mxfp8": (0.53125, 1.03125),
     "mxfp4-marlin": (0.53125, 2.0),
+    "fp8-block-deepgemm": (1.0, 1.0),
 }
 """Bytes per weight and per activation read, scales included (groups of 16, 32 or 128). Where an engine has kernels of
 one dtype that differ much, the name tells which: Marlin's take mxfp4 to 16 bits before they multiply."""

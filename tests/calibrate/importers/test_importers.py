@@ -94,13 +94,15 @@ def test_the_fastest_kernel_of_a_shape_is_kept(tmp_path):
 
 
 def test_kernels_of_one_dtype_that_differ_much_are_told_apart(tmp_path):
-    """Marlin's experts in mxfp4 are not the engine's default ones."""
-    sizes = {"hidden_size": [64] * 3, "inter_size": [64] * 3, "topk": [2] * 3, "num_experts": [8] * 3}
-    split = {"moe_tp_size": [1] * 3, "moe_ep_size": [1] * 3, "distribution": ["balanced"] * 3, "num_tokens": [1] * 3}
-    kernels = {"kernel_source": ["triton", "x_marlin_y", "x_marlin_y"]}
-    dtypes = {"moe_dtype": ["w4a16_mxfp4", "w4a16_mxfp4", "int4_wo"], "latency": [1.0, 2.0, 3.0]}
-    samples = aiconfigurator.read_table(parquet(tmp_path, sizes | split | kernels | dtypes, "moe_perf"))
-    assert samples.columns["dtype"].tolist() == ["mxfp4", "mxfp4-marlin", "int4"]
+    """Those of experts that an engine takes only if it is told to."""
+    kernels = ["triton", "x_marlin_y", "x_marlin_y", "cutlass", "deepgemm"]
+    dtypes = ["w4a16_mxfp4", "w4a16_mxfp4", "int4_wo", "fp8_block", "fp8_block"]
+    sizes = {"hidden_size": 64, "inter_size": 64, "topk": 2, "num_experts": 8, "moe_tp_size": 1, "moe_ep_size": 1}
+    rest = sizes | {"distribution": "balanced", "num_tokens": 1, "latency": 1.0}
+    columns = {name: [value] * len(kernels) for name, value in rest.items()}
+    table = parquet(tmp_path, columns | {"kernel_source": kernels, "moe_dtype": dtypes}, "moe_perf")
+    found = aiconfigurator.read_table(table).columns["dtype"].tolist()
+    assert found == ["mxfp4", "mxfp4-marlin", "int4", "fp8-block", "fp8-block-deepgemm"]
 
 
 def test_llmservingsim_knows_the_shapes_of_layers(profiles):

@@ -20,6 +20,7 @@ ROW = {
     "tp_size": "2",
     "pp_size": "1",
     "attention_dp_size": "",
+    "moe_tp_size": "",
     "moe_ep_size": "0",
     "silicon_ttft_ms": "100",
     "silicon_tpot_ms": "20",

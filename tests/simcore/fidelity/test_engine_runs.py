@@ -49,9 +49,8 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         ({"model_path": "some/Model"}, "unknown model some/Model"),
         ({"backend": "other"}, "unknown engine other"),
         ({"system": "x9"}, "unknown accelerator x9"),
-        ({"moe_ep_size": "8"}, "expert parallelism"),
-        ({"attention_dp_size": "4"}, "attention data parallelism"),
-        ({"pp_size": "2"}, "pipeline parallelism"),
+        ({"moe_ep_size": "8"}, "experts split over 8 of 2 devices"),
+        ({"moe_tp_size": "2", "moe_ep_size": "2"}, "experts split over 4 of 2 devices"),
         ({"gemm_quant_mode": "nvfp4"}, "precision nvfp4"),
         ({"batch_size": "2"}, "a concurrency that several workers share"),
         ({"batch_size": "", "silicon_data_source": "gap"}, "no concurrency stated"),
@@ -156,6 +155,34 @@ def test_a_row_is_set_up_as_scripts_were_when_it_was_measured(tmp_path, measured
     found = case(tmp_path, **change, silicon_data_source=source)
     assert isinstance(found, Case)
     assert found.document["scheduler"]["batching"]["max_batched_tokens"] == budget
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cluster"),
+    [
+        ((8, 1, 8, 1), {"tensor_parallel": 8}),
+        ((8, 1, 1, 8), {"tensor_parallel": 8, "expert_parallel": 8}),
+        ((64, 1, 8, 8), {"tensor_parallel": 8, "expert_parallel": 8}),
+        ((1, 64, 8, 8), {"data_parallel": 8, "expert_parallel": 8}),
+        ((4, 2, 1, 8), {"tensor_parallel": 4, "data_parallel": 2, "expert_parallel": 8}),
+    ],
+)
+def test_a_row_may_split_experts_and_requests(tmp_path, sizes, cluster):
+    tensor, data, across, experts = map(str, sizes)
+    split = {"tp_size": tensor, "attention_dp_size": data, "moe_tp_size": across, "moe_ep_size": experts}
+    found = case(tmp_path, model_path="deepseek-ai/DeepSeek-V3", backend="sglang", **split)
+    assert isinstance(found, Case)
+    assert found.document["cluster"] == {"accelerator": "h200-sxm"} | cluster
+    Simulation.prepare(found.document, tmp_path)
+
+
+@pytest.mark.parametrize(("measured", "experts"), [("2026-03-01", None), ("2026-03-28", 8), ("2026-05-01", None)])
+def test_a_script_may_have_switched_expert_parallelism_on(tmp_path, measured, experts):
+    source = f"db-dump/2026-04-27; silicon_concurrency=4; measured={measured}"
+    change = {"model_path": "MiniMaxAI/MiniMax-M2.5", "tp_size": "8", "silicon_data_source": source}
+    found = case(tmp_path, **change)
+    assert isinstance(found, Case)
+    assert found.document["cluster"].get("expert_parallel") == experts
 
 
 @pytest.mark.parametrize(("concurrency", "steps"), [(4, 10), (16, 30), (64, 30)])
