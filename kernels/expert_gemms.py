@@ -278,6 +278,8 @@ def compiled_forms() -> list[CompiledForm]:
         ("fp16", 256, 128, 2048, 768, "silu"),
         ("bf16", 128, 32, 2880, 2880, "clamped-swiglu"),
         ("bf16", 1024, 32, 2880, 2880, "clamped-swiglu"),
+        ("bf16", 2048, 32, 2880, 2880, "clamped-swiglu"),
+        ("bf16", 16384, 32, 2880, 2880, "clamped-swiglu"),
         ("bf16", 8192, 128, 2048, 768, "silu"),
         ("fp16", 65536, 128, 2048, 768, "silu"),
         ("bf16", 65536, 256, 7168, 2048, "silu"),

@@ -7,6 +7,7 @@ several tiles ahead of the arithmetic, which is the online softmax of FlashAtten
 in base 2, for there is an instruction for ``2**x``.
 """
 
+from itertools import product
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ import triton.language as tl
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
 from kernels.decode_steps import load_blocks, slots_in_blocks, softmax_step
 from kernels.errors import UnsupportedFormError, require_form, require_rows
-from kernels.launch import LaunchConfig, operation
+from kernels.launch import LaunchConfig, capability, operation
 from kernels.paged_decode_reference import paged_decode_reference
 from kernels.split_reduction import (
     choose_splits,
@@ -134,9 +135,15 @@ def _paged_decode(
         tl.store(out + head[:, None] * head_dim + dim[None, :], total.to(out.dtype.element_ty), mask=query_mask)
 
 
-def launch_config(cache: torch.dtype, head_dim: int, group: int) -> LaunchConfig:
+def launch_config(
+    cache: torch.dtype, head_dim: int, group: int, *, capped: bool = False, chip: int = 90
+) -> LaunchConfig:
     """The shipped configuration for caches of a type and head dimension, and so many query heads to a KV head."""
     padded_dim, rows = triton.next_power_of_2(head_dim), _rows(group)
+    if capped:  # where the usual tiles would spill
+        form = (cache.itemsize, padded_dim, rows)
+        if (chip < 90 and form in ((2, 128, 32), (1, 64, 16), (1, 64, 32))) or (chip >= 100 and form == (1, 256, 16)):
+            return LaunchConfig({"tile_tokens": 64}, num_warps=4, num_stages=3)
     if cache == torch.float32:
         return LaunchConfig({"tile_tokens": 16}, num_warps=4, num_stages=2)
     if cache.itemsize == 1:
@@ -234,7 +241,8 @@ def paged_decode(
     padded_dim = triton.next_power_of_2(head_dim)
     group = heads // kv_heads
     rows = _rows(group)
-    config = config or launch_config(key_cache.dtype, head_dim, group)
+    chip = capability(q.device)
+    config = config or launch_config(key_cache.dtype, head_dim, group, capped=soft_cap > 0, chip=chip)
     tile_tokens = config.tiles["tile_tokens"]
 
     seen_tokens = min(window + tile_tokens, max_context_tokens) if window else max_context_tokens
@@ -288,7 +296,9 @@ def compiled_forms() -> list[CompiledForm]:
             word for word, present in (("soft_cap", capped), ("sinks", sinks), ("one split", not split)) if present
         ]
         capabilities = (90, 100) if cache == "fp8e4nv" else CAPABILITIES
-        configs = dict.fromkeys(capabilities, launch_config(torch_types[cache], head_dim, rows))
+        configs = {
+            chip: launch_config(torch_types[cache], head_dim, rows, capped=capped, chip=chip) for chip in capabilities
+        }
         return CompiledForm(_paged_decode, " ".join(words), types, constants, configs, ("split_tokens", "block_stride"))
 
     caches = ("bf16", "fp8e4nv", "i8")
@@ -298,4 +308,9 @@ def compiled_forms() -> list[CompiledForm]:
     forms += [form("fp16", cache) for cache in ("fp16", "fp8e4nv", "i8")]
     forms += [form("bf16", "bf16", 64, capped=True, sinks=True, split=False), form("bf16", "bf16", split=False)]
     forms += [form("bf16", "bf16", 256, rows=32), form("fp32", "fp32")]
+    forms += [
+        form("bf16", cache, head_dim, rows=rows, capped=True, sinks=True, split=False)
+        for cache, head_dim, rows in product(caches, HEAD_DIMS, (16, 32))
+        if (cache, head_dim, rows) != ("bf16", 64, 16)  # that is among the above
+    ]
     return [*forms, *reduction_forms(("bf16", "fp16"), HEAD_DIMS)]
