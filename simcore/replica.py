@@ -81,6 +81,7 @@ class Replica:
         self._next_step_unallocated = False
         self._in_progress: tuple[BatchPlan, int, StepDurations] | None = None
         self._overlapped = overlapped
+        self._timed_arrivals = overlapped and scheduler.times_arrivals
         self._last_start_ns = 0
         self._sampled_rows = 0
         self._row: list[int] = []
@@ -113,6 +114,11 @@ class Replica:
         self._given_up.append(request)
         self._look_again()
 
+    @property
+    def _must_see_arrivals(self) -> bool:
+        """Whether a jump ends with the step in which anybody comes or goes, though none could be admitted."""
+        return self.clients_give_up or self._timed_arrivals
+
     def _abort_given_up(self) -> None:
         incoming = self.scheduler.incoming
         for request in self._given_up:
@@ -126,9 +132,10 @@ class Replica:
 
     def _receive(self, until_ns: int) -> None:
         """Let the scheduler see who came until then."""
-        incoming, now_s = self.scheduler.incoming, to_s(self._clock.now_ns)
+        incoming = self.scheduler.incoming
         while incoming and incoming[0][0] <= until_ns:
-            self.scheduler.submit(incoming.popleft()[1], now_s)
+            came_ns, request = incoming.popleft()
+            self.scheduler.submit(request, to_s(came_ns))
 
     def _look_again(self) -> None:
         """Plan anew as soon as the step in progress is done."""
@@ -208,7 +215,7 @@ class Replica:
                     yield self._sleep(plan.retry_ns)
                 continue
             self._open_steps_row(plan, start_ns)
-            disturbed = plan.admits_arrivals or self.clients_give_up
+            disturbed = plan.admits_arrivals or self._must_see_arrivals
             cut_short = self._alone and disturbed
             within_ns = next_event_ns - start_ns if cut_short else FOREVER
             if plan.retry_ns is not None:

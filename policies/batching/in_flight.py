@@ -15,8 +15,7 @@ class InFlight(Batching):
     A prompt is never cut: it waits until the budget that decodes leave holds all of it, and one longer than the budget
     has a step for itself.
 
-    Source: Orca (Yu et al., OSDI 2022), iteration-level scheduling with selective batching; TensorRT-LLM, in-flight
-    batching without chunked context, as ``trtllm-serve`` does by default.
+    Source: Orca (Yu et al., OSDI 2022), iteration-level scheduling; TensorRT-LLM, batching without chunked context.
     """
 
     whole_prompts: ClassVar[bool] = True

@@ -10,7 +10,7 @@ from tests.e2e.step_watch import NS_PER_S, watching
 CHAT = {
     "model": "llama-3.1-8b",
     "cluster": {"accelerator": "h100-sxm"},
-    "host": {"request_s": 0.0},
+    "host": {"request_s": 0.0, "overlapped": False},
     "seed": 3,
     "slo": {"ttft_s": {"p99": 1.0}, "tpot_s": {"p99": 0.03}},
 }
