@@ -98,7 +98,8 @@ class Lane(Replica):
             Replica.give_up(holders[0], request, reason)
         else:
             super().give_up(request, reason)
-            self._abort_given_up()
+            self._given_up.remove(request)  # others there may be in a step that is not done
+            self._abort(request)
 
     def _look_again(self) -> None:
         self._stages.wake()

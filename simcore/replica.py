@@ -120,15 +120,18 @@ class Replica:
         return self.clients_give_up or self._timed_arrivals
 
     def _abort_given_up(self) -> None:
-        incoming = self.scheduler.incoming
         for request in self._given_up:
-            entry = next((entry for entry in incoming if entry[1] is request), None)
-            if entry is None:
-                self.scheduler.drop(request)
-            else:
-                incoming.remove(entry)
-            self._forget(request)
+            self._abort(request)
         self._given_up.clear()
+
+    def _abort(self, request: Request) -> None:
+        incoming = self.scheduler.incoming
+        entry = next((entry for entry in incoming if entry[1] is request), None)
+        if entry is None:
+            self.scheduler.drop(request)
+        else:
+            incoming.remove(entry)
+        self._forget(request)
 
     def _receive(self, until_ns: int) -> None:
         """Let the scheduler see who came until then."""

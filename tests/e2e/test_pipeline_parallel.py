@@ -118,6 +118,15 @@ def test_clients_that_give_up_are_forgotten(folder):
     assert counts["rejected"] > 0
 
 
+def test_one_that_waits_gives_up_beside_one_in_a_step(folder):
+    """Both clients give up while the first prompt is computed; only the other request is forgotten at once."""
+    workload = {"rows": [(0.0, 8000, 10), (0.0, 8000, 10)], "timeout_s": 0.05}
+    changes = {"workload": workload, "scheduler": {"batching": {"max_running_requests": 1}}}
+    result = run(merged(CHAT, changes), folder, check=True)
+    assert result.summary["counts"]["rejected"] == 2
+    assert result.steps["prefill_tokens"].tolist() == [8000]
+
+
 def test_bands_are_drawn_for_stages_too(folder):
     simulation = prepare(merged(CHAT, {"workload": synthetic(POISSON, 200, 20, requests=20)}), folder)
     summary = run_with_bands(simulation, 10, jobs=1).summary
