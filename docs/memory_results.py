@@ -36,7 +36,7 @@ from simcore.memory.address_space import AddressSpace, Buddy, FirstFit  # noqa: 
 from simcore.memory.fragmentation import MemoryUse  # noqa: E402
 from simcore.memory.kv_bytes import KvFormat  # noqa: E402
 from simcore.memory.kv_groups import kv_cache_layout  # noqa: E402
-from simcore.memory.report import memory_report, request_lengths  # noqa: E402
+from simcore.memory.report import memory_report  # noqa: E402
 from simcore.models import load_model  # noqa: E402
 
 REQUESTS = 1500
@@ -161,9 +161,8 @@ def prose(text: str) -> str:
 def quickstart() -> Iterator[str]:
     """What the command prints of the bundled scenario."""
     simulation = prepare(ROOT / "scenarios" / "quickstart.yaml")
-    lengths = request_lengths(simulation.workload, simulation.max_context_tokens)
     stream = io.StringIO()
-    report = memory_report(simulation.memory, lengths, simulation.max_context_tokens)
+    report = memory_report(simulation.memory, simulation.workload, simulation.max_context_tokens)
     print_memory(simulation, report, Console(file=stream, width=100, highlight=False))
     yield "```"
     yield from (line.rstrip() for line in stream.getvalue().strip().splitlines())

@@ -12,7 +12,7 @@ from rich.markup import escape
 from servetwin.api import prepare
 from servetwin.console import console, plain_table
 from simcore.cluster_text import described
-from simcore.memory.report import MemoryReport, memory_report, request_lengths
+from simcore.memory.report import MemoryReport, memory_report
 from simcore.simulation import Simulation
 
 _TERMS = {
@@ -25,6 +25,7 @@ _TERMS = {
     "kv_bytes": "left for KV blocks",
 }
 _LENGTHS = {"mean": "the workload's mean", "p99": "the workload's P99", "context": "the longest served"}
+_COUNTS = {"tokens": "tokens", "reserved_tokens": "reserved", "blocks": "blocks"}
 _ALSO_FIT = {
     "fit_if_prefix_pinned": "fit with pinned beginning",
     "fit_if_windows_released": "fit with windows released",
@@ -44,8 +45,7 @@ def memory(
     Nothing is simulated; errors are those of run.
     """
     simulation = prepare(scenario, set_ or ())
-    lengths = request_lengths(simulation.workload, simulation.max_context_tokens)
-    report = memory_report(simulation.memory, lengths, simulation.max_context_tokens)
+    report = memory_report(simulation.memory, simulation.workload, simulation.max_context_tokens)
     if as_json:
         typer.echo(json.dumps(_facts(simulation) | report.document(), indent=2))
     else:
@@ -109,9 +109,10 @@ def _blocks(kv: dict[str, Any]) -> Iterator[str]:
 
 def _requests(requests: dict[str, dict[str, Any]]) -> Any:
     extra = {key: title for key, title in _ALSO_FIT.items() if all(key in row for row in requests.values())}
-    table = plain_table("requests of", "tokens", "blocks", "fit", *extra.values())
+    counts = [key for key in _COUNTS if all(key in row for row in requests.values())]
+    table = plain_table("requests of", *(_COUNTS[key] for key in counts), "fit", *extra.values())
     for name, row in requests.items():
-        figures = [f"{row['tokens']:,}", f"{row['blocks']:,}", f"{row['fit']:,.2f}"]
+        figures = [*(f"{row[key]:,}" for key in counts), f"{row['fit']:,.2f}"]
         figures += [f"{row[key]:,.2f}" for key in extra]
         table.add_row(_LENGTHS[name], *figures)
     return table

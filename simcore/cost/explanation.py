@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from simcore.cluster_text import described
 from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown
 from simcore.cost.pipeline import PipelineCost
-from simcore.memory.report import memory_report, request_lengths
+from simcore.memory.report import memory_report
 
 if TYPE_CHECKING:
     from simcore.simulation import Simulation
@@ -99,8 +99,7 @@ def _by_stage(cost: PipelineCost, shape: StepShape) -> tuple[list[OperatorTime],
 def usual_shapes(simulation: "Simulation") -> list[StepShape]:
     """One decode of the workload's mean length, as many as run at once, a prompt, and those decodes beside a chunk."""
     longest = simulation.max_context_tokens
-    lengths = request_lengths(simulation.workload, longest)
-    report = memory_report(simulation.memory, lengths, longest)
+    report = memory_report(simulation.memory, simulation.workload, longest)
     typical = report.requests["mean" if "mean" in report.requests else "context"]["tokens"]
     many = max(int(report.limit["requests"]), 1)
     chunk, prompt = min(_CHUNK_TOKENS, longest), min(_PROMPT_TOKENS, longest)

@@ -8,6 +8,7 @@ from simcore.hardware import Accelerator
 from simcore.memory.capacity import MemoryBudget, MemoryDemand
 from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.memory.kv_groups import KvCacheLayout
+from simcore.memory.reserved import Reservation
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
@@ -93,7 +94,7 @@ class MemoryPlan:
     ``budgets`` has one entry per pipeline stage and ``decisive`` is the tightest; ``blocks`` are the KV blocks that the
     engine has, ``null_blocks`` of which hold no request's tokens; ``given`` tells that the scenario states them.
     ``windows_stay`` says why nothing leaves sliding windows, where that is so. ``pinned_blocks`` hold the
-    first ``pinned_tokens`` of some prompts for good.
+    first ``pinned_tokens`` of some prompts for good. ``reservation`` says what requests reserve, if they do.
     """
 
     demand: MemoryDemand
@@ -108,6 +109,7 @@ class MemoryPlan:
     windows_stay: str | None = None
     pinned_blocks: int = 0
     pinned_tokens: int = 0
+    reservation: Reservation | None = None
 
     @classmethod
     def of(
@@ -152,6 +154,7 @@ class MemoryPlan:
             memory.null_blocks,
             blocks is not None,
             stay,
+            reservation=None if memory.reservation == "none" else memory.reservation,
         )
 
     @property
@@ -183,6 +186,10 @@ class MemoryPlan:
         if releasing:
             return self.releasing_blocks() / self.releasing_layout.blocks_held(tokens)
         return (self.request_blocks - self.pinned_blocks) / self.layout.blocks_held(tokens)
+
+    def requests_beside(self, budget: MemoryBudget, tokens: int) -> float:
+        """How many of ``tokens`` tokens would with the blocks of another budget, the same of them pinned."""
+        return replace(self, blocks=budget.blocks).requests_that_fit(tokens)
 
     def requests_that_fit_pins(self, tokens: int) -> float:
         """How many of ``tokens`` tokens hold memory at once if all of them begin with ``pinned_tokens`` pinned ones.

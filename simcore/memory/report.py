@@ -1,5 +1,6 @@
 """Where the memory of a replica goes, how many requests fit into the rest, and what would make room for more."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -9,8 +10,9 @@ import numpy as np
 from simcore.memory.capacity import MemoryBudget, tensor_parallel_reach
 from simcore.memory.kv_bytes import UNQUANTISED, KvFormat, kv_bytes_per_token
 from simcore.memory.plan import MemoryPlan
-from simcore.workload import ClosedLoop, Sessions, Workload
-from simcore.workload.batch import Int64Array
+from simcore.memory.reserved import Reservation
+from simcore.workload import NO_OUTPUT_LIMIT, ClosedLoop, Sessions, Workload
+from simcore.workload.batch import Int64Array, RequestBatch
 
 _MORE_UTILIZATION = 0.95
 _WIDE_WEIGHTS = ("fp32", "bf16", "fp16")
@@ -40,20 +42,51 @@ class MemoryReport:
 
 def request_lengths(workload: Workload, max_context_tokens: int) -> Int64Array:
     """Prompt and output together of every request that is not too long to be served, as the workload sends them."""
-    batches = [workload.requests] if isinstance(workload, ClosedLoop | Sessions) else workload.batches()
-    tokens = [batch.cut_to_limits() for batch in batches]
-    lengths = np.concatenate([batch.prompt_tokens + batch.output_tokens for batch in tokens])
+    lengths = np.concatenate([_lengths(batch) for batch in _sent(workload)])
     return np.asarray(lengths[lengths <= max_context_tokens], dtype=np.int64)
 
 
-def memory_report(plan: MemoryPlan, lengths: Int64Array, max_context_tokens: int) -> MemoryReport:
-    """The report of a plan, for requests of those lengths (see ``request_lengths``)."""
-    sizes = {}
-    if len(lengths):
-        sizes["mean"] = round(float(lengths.mean()))
-        sizes["p99"] = int(np.percentile(lengths, 99, method="inverted_cdf"))
-    sizes["context"] = max_context_tokens
-    typical = next(iter(sizes.values()))
+def reserved_lengths(
+    workload: Workload, max_context_tokens: int, reservation: Reservation | None
+) -> Int64Array | None:
+    """Tokens for which each of these requests reserves memory, in the same order; None where nothing is reserved."""
+    if reservation is None:
+        return None
+    reserved = [
+        np.full(int((_lengths(batch) <= max_context_tokens).sum()), max_context_tokens)
+        if reservation == "longest"
+        else _within_limit(batch, max_context_tokens)
+        for batch in _sent(workload)
+    ]
+    return np.asarray(np.concatenate(reserved), dtype=np.int64)
+
+
+def _sent(workload: Workload) -> Iterator[RequestBatch]:
+    batches = [workload.requests] if isinstance(workload, ClosedLoop | Sessions) else workload.batches()
+    return (batch.cut_to_limits() for batch in batches)
+
+
+def _lengths(batch: RequestBatch) -> Int64Array:
+    return batch.prompt_tokens + batch.output_tokens
+
+
+def _within_limit(batch: RequestBatch, max_context_tokens: int) -> Int64Array:
+    """Prompt and most output of those that are served; the last token generated takes no room."""
+    limit = NO_OUTPUT_LIMIT if batch.max_output_tokens is None else batch.max_output_tokens
+    most = np.minimum(batch.prompt_tokens.astype(np.int64) + limit, max_context_tokens) - 1
+    return np.asarray(most[_lengths(batch) <= max_context_tokens])
+
+
+def memory_report(plan: MemoryPlan, workload: Workload, max_context_tokens: int) -> MemoryReport:
+    """The report of a plan, for the requests of a workload that are not too long to be served."""
+    lengths = request_lengths(workload, max_context_tokens)
+    reserved = reserved_lengths(workload, max_context_tokens, plan.reservation)
+    sizes = _sizes(lengths) | {"context": max_context_tokens}
+    held = sizes if reserved is None else _sizes(reserved) | {"context": max_context_tokens}
+    typical = next(iter(held.values()))
+    requests = {name: _requests(plan, tokens, held[name]) for name, tokens in sizes.items()}
+    if reserved is not None:
+        requests = {name: row | {"reserved_tokens": held[name]} for name, row in requests.items()}
     return MemoryReport(
         stages=[_terms(budget) for budget in plan.budgets],
         kv=_kv(plan),
@@ -66,11 +99,18 @@ def memory_report(plan: MemoryPlan, lengths: Int64Array, max_context_tokens: int
             }
             for group in plan.releasing_layout.groups
         ],
-        requests={name: _requests(plan, tokens) for name, tokens in sizes.items()},
+        requests=requests,
         limit=_limit(plan, typical),
         help=list(_help(plan, typical)),
         notices=plan.notices(lengths),
     )
+
+
+def _sizes(lengths: Int64Array) -> dict[str, int]:
+    if not len(lengths):
+        return {}
+    p99 = int(np.percentile(lengths, 99, method="inverted_cdf"))
+    return {"mean": round(float(lengths.mean())), "p99": p99}
 
 
 def _terms(budget: MemoryBudget) -> dict[str, Any]:
@@ -110,8 +150,9 @@ def _kv(plan: MemoryPlan) -> dict[str, Any]:
     }
 
 
-def _requests(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
-    figures = {"tokens": tokens, "blocks": plan.layout.blocks_held(tokens), "fit": plan.requests_that_fit(tokens)}
+def _requests(plan: MemoryPlan, tokens: int, held: int) -> dict[str, Any]:
+    """A row for requests of ``tokens`` tokens that have memory for ``held``."""
+    figures = {"tokens": tokens, "blocks": plan.layout.blocks_held(held), "fit": plan.requests_that_fit(held)}
     if plan.pinned_blocks:
         figures["fit_if_prefix_pinned"] = plan.requests_that_fit_pins(tokens)
     elif plan.releasing_layout.releases and not plan.layout.releases:
@@ -135,14 +176,14 @@ def _limit(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
 def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
     """Single settings that let more requests of ``tokens`` tokens run, with how many then would."""
     demand, slots = plan.demand, plan.demand.max_running_requests
-    kept_aside = plan.null_blocks + plan.pinned_blocks
     fit = plan.requests_that_fit(tokens)
     if fit >= slots:
-        if int(fit) > slots:
-            yield {"set": f"scheduler.batching.max_running_requests={int(fit)}", "requests": int(fit)}
+        most = int(fit) if plan.given else _most_slots(plan, tokens, int(fit))
+        if most > slots:
+            yield {"set": f"scheduler.batching.max_running_requests={most}", "requests": most}
         return
     if plan.given:
-        computed = (plan.decisive.blocks - kept_aside) / plan.layout.blocks_held(tokens)
+        computed = plan.requests_beside(plan.decisive, tokens)
         if computed > fit:
             yield {"set": "memory.num_gpu_blocks=null", "requests": min(int(computed), slots)}
         return
@@ -157,10 +198,21 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
     candidates = [(setting, changed, plan.ranks) for setting, changed in changes.items()]
     ranks = 2 * plan.ranks
     heads = min(group.attention.query_heads for group in demand.spec.layer_groups)
-    if heads % ranks == 0 and ranks <= tensor_parallel_reach(plan.accelerator):
+    # with data groups, cluster.expert_parallel would have to change as well
+    if heads % ranks == 0 and ranks <= tensor_parallel_reach(plan.accelerator) and demand.data_groups == 1:
         candidates.append((f"cluster.tensor_parallel={ranks}", demand, ranks))
     for setting, changed, over in candidates:
-        blocks = changed.budget(plan.accelerator, over, len(plan.budgets)).blocks - kept_aside
-        requests = min(int(blocks / plan.layout.blocks_held(tokens)), slots)
+        budget = changed.budget(plan.accelerator, over, len(plan.budgets))
+        requests = min(int(plan.requests_beside(budget, tokens)), slots)
         if requests > int(fit):
             yield {"set": setting, "requests": requests}
+
+
+def _most_slots(plan: MemoryPlan, tokens: int, at_most: int) -> int:
+    """The most slots that memory can fill: logits of more of them leave fewer blocks."""
+
+    def falls_short(slots: int) -> bool:
+        demand = replace(plan.demand, max_running_requests=slots)
+        return plan.requests_beside(demand.budget(plan.accelerator, plan.ranks, len(plan.budgets)), tokens) < slots
+
+    return bisect_left(range(at_most + 1), True, key=falls_short) - 1

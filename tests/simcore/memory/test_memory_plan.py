@@ -25,8 +25,7 @@ def scenario(model="llama-3.1-8b", **sections):
 
 def report(document):
     simulation = prepare(document)
-    lengths = request_lengths(simulation.workload, simulation.max_context_tokens)
-    return memory_report(simulation.memory, lengths, simulation.max_context_tokens)
+    return memory_report(simulation.memory, simulation.workload, simulation.max_context_tokens)
 
 
 def kept_blocks(document):
@@ -69,18 +68,66 @@ def test_slots_bound_short_requests():
     found = report(scenario())
     assert found.limit == {"requests": 256, "by": "scheduler.batching.max_running_requests"}
     (offer,) = found.help
-    assert offer == {"set": "scheduler.batching.max_running_requests=443", "requests": 443}
+    # 443 would fit beside logits of 256, 442 do beside their own.
+    assert offer == {"set": "scheduler.batching.max_running_requests=442", "requests": 442}
+    assert report(prepared(scenario(), offer)).limit["requests"] == 442
 
 
-def test_every_offer_does_what_it_says():
-    tight = scenario("llama-2-70b", cluster={"accelerator": "h100-sxm", "tensor_parallel": 2})
+def prepared(document, offer):
+    return prepare(document, [offer["set"]]).scenario.document()
+
+
+@pytest.mark.parametrize(
+    ("model", "cluster", "offers"),
+    [
+        ("llama-2-70b", {"tensor_parallel": 2}, 4),
+        ("llama-3.1-70b", {"tensor_parallel": 2, "context_parallel": 2}, 4),
+        ("llama-3.1-70b", {"pipeline_parallel": 2}, 4),
+        # Twice the tensor-parallel ranks alone would leave experts without a rank.
+        ("qwen3-235b-a22b", {"data_parallel": 8, "expert_parallel": 8}, 3),
+    ],
+)
+def test_every_offer_does_what_it_says(model, cluster, offers):
+    tight = scenario(model, cluster={"accelerator": "h100-sxm", **cluster})
     found = report(tight)
     assert found.limit["by"] == "KV memory"
-    assert len(found.help) == 4
+    assert len(found.help) == offers
     for offer in found.help:
         simulation = prepare(tight, [offer["set"]])
         slots = simulation.memory.demand.max_running_requests
         assert offer["requests"] == min(int(simulation.memory.requests_that_fit(1000)), slots) > found.limit["requests"]
+
+
+def test_blocks_that_are_given_are_those_of_each_group():
+    experts = {"accelerator": "h100-sxm", "data_parallel": 8, "expert_parallel": 8}
+    document = scenario("qwen3-235b-a22b", cluster=experts, memory={"num_gpu_blocks": 100})
+    (offer,) = report(document).help
+    assert report(prepared(document, offer)).limit["requests"] == offer["requests"]
+
+
+def test_what_requests_reserve_is_what_fits():
+    """By limit a prompt and its longest output; without a limit, as by longest, the longest context."""
+    workload = scenario()["workload"] | {"max_output_tokens": 700}
+    for reservation, stated, tokens, blocks in (
+        ("limit", workload, 900 + 700 - 1, 100),
+        ("limit", scenario()["workload"], 8000 - 1, 500),
+        ("longest", workload, 8000, 500),
+    ):
+        memory = {"prefix_caching": False, "reservation": reservation}
+        document = scenario(workload=stated, memory=memory, max_context_tokens=8000)
+        found = report(document)
+        mean = found.requests["mean"]
+        assert (mean["tokens"], mean["reserved_tokens"], mean["blocks"]) == (1000, tokens, blocks)
+        assert mean["fit"] == found.kv["request_blocks"] / blocks
+        assert found.requests["context"]["blocks"] == 500
+
+
+def test_no_more_run_than_the_report_says_where_memory_is_reserved():
+    workload = scenario()["workload"] | {"arrivals": {"name": "constant", "rate_per_s": 1000}}
+    document = scenario(workload=workload, memory={"prefix_caching": False, "reservation": "longest"})
+    found = report(document)
+    assert found.limit == {"requests": 3, "by": "KV memory"}
+    assert servetwin.simulate(document).steps["running_requests"].max() == 3
 
 
 def test_requests_too_long_to_be_served_are_not_counted():
