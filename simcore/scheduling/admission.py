@@ -35,6 +35,8 @@ def admit(scheduler: "Scheduler", plan: BatchPlan, limits: StepLimits, now_ns: i
         reserved_tokens = known_tokens if whole else tokens
         required = memory.most_blocks(cached_tokens + reserved_tokens, request) - shared_blocks
         required += scheduler.blocks_kept_from(request.priority) + scheduler.watermark
+        if scheduler.lanes and request.preemptions:
+            required += scheduler.blocks_to_prefill()
         if required > memory.free_for(request):
             break
         if scheduler.picky and not scheduler.batching.accepts(request, len(scheduler.running)):

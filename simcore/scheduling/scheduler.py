@@ -252,6 +252,11 @@ class Scheduler(SchedulerView):
         """Blocks that must stay free when a request is let in, as there are others that run."""
         return self._watermark_blocks if self.running else 0
 
+    def blocks_to_prefill(self) -> int:
+        """Blocks that running requests of all batches in flight have yet to take for what is known of them."""
+        requests = (request for lane in self.lanes for request in lane.prefilling.values())
+        return sum(self.memory.blocks_to_grow(each.computed_tokens, each.tokens_to_compute) for each in requests)
+
     def blocks_kept_from(self, priority: int) -> int:
         """Blocks that are reserved for more urgent requests than those of this level."""
         if not self._reserved_blocks:

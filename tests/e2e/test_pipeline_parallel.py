@@ -75,6 +75,19 @@ def test_all_memory_comes_back(folder):
     assert (result.requests["output_tokens"] > 0).all()
 
 
+def test_batches_do_not_push_each_other_out_for_ever(folder):
+    """Both requests are computed again and again, in turn more urgent, and have no room side by side."""
+    changes = {
+        "memory": {"num_gpu_blocks": 180, "block_size_tokens": 1, "prefix_caching": False},
+        "scheduler": {"ordering": "srpt", "batching": {"max_batched_tokens": 17, "max_running_requests": 2}},
+        "workload": {"rows": [(0.0, 99, 48), (0.0, 82, 65)]},
+        "measurement": {"end_s": 20.0},
+    }
+    result = run(merged(CHAT, changes), folder, check=True)
+    assert result.summary["counts"]["finished"] == 2
+    assert 0 < result.summary["preemptions"]["total"] < 100
+
+
 def test_one_request_waits_for_every_stage(folder):
     """Alone, a decode step is all stages and what they send; the others have nothing to do."""
     rows = [(0.0, 500, 50)]
