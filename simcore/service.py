@@ -20,6 +20,7 @@ from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, O
 
 TOO_LONG = "prompt and output exceed the context limit"
 TOO_LARGE = "needs more KV blocks than a replica has"
+TOO_LARGE_FOR_GROUP = "needs more KV blocks than a data-parallel group has"
 NO_REPLICA = -1
 
 Progress = Callable[[int], None]
@@ -31,8 +32,8 @@ _PROGRESS_EVERY = 1024
 class Router:
     """Sends each arriving request to a replica that the routing policy picks, or turns it away.
 
-    A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, could never be served. What
-    could be must pass every admission policy. The router is itself the ``ServiceView`` that these see. All ``samples``
+    A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, or than the ``group_blocks``
+    of a data-parallel group, in which it stays, could never be served. What could be must pass every admission policy. The router is itself the ``ServiceView`` that these see. All ``samples``
     of a request, which arrive one after another, go to one replica.
     """
 
@@ -45,8 +46,10 @@ class Router:
         recorder: Recorder,
         admission: Sequence[Admission] = (),
         samples: int = 1,
+        group_blocks: int | None = None,
     ) -> None:
         self._samples = samples
+        self._group_blocks = group_blocks
         self._latest: tuple[int, Replica] | None = None
         self._clock = clock
         self._admission = admission
@@ -84,6 +87,8 @@ class Router:
             self._reject(request, TOO_LONG)
         elif not self._fits_memory(request, total_tokens - 1):
             self._reject(request, TOO_LARGE)
+        elif self._group_blocks is not None and self._most_blocks(request, total_tokens - 1) > self._group_blocks:
+            self._reject(request, TOO_LARGE_FOR_GROUP)
         elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
@@ -101,10 +106,11 @@ class Router:
     def _fits_memory(self, request: Request, tokens: int) -> bool:
         """Whether this request could hold so many tokens with a replica to itself."""
         scheduler = self._views[0]
-        memory = scheduler.memory
-        return memory.most_blocks(tokens, request) <= memory.total_for(request) - scheduler.blocks_kept_from(
-            request.priority
-        )
+        room = scheduler.memory.total_for(request) - scheduler.blocks_kept_from(request.priority)
+        return self._most_blocks(request, tokens) <= room
+
+    def _most_blocks(self, request: Request, tokens: int) -> int:
+        return self._views[0].memory.most_blocks(tokens, request)
 
     def _rejection(self, request: Request) -> str | None:
         now_s = to_s(self._clock.now_ns)

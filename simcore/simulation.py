@@ -141,7 +141,8 @@ class Simulation:
             build_policy("admission", section, f"scheduler.admission.{index}")
             for index, section in enumerate(scenario.scheduler.admission)
         ]
-        router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission, samples)
+        group_blocks = self.memory.group_blocks if scenario.cluster.data_parallel > 1 else None
+        router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission, samples, group_blocks)
         api = ApiServer(HostOverhead(**scenario.host.model_dump()))
         sessions = None
         if isinstance(self.workload, Sessions):

@@ -163,6 +163,11 @@ class MemoryPlan:
         return (self.blocks - self.null_blocks) * self.copies
 
     @property
+    def group_blocks(self) -> int:
+        """KV blocks that any one request can hold: it stays in its data group."""
+        return self.request_blocks // self.demand.data_groups
+
+    @property
     def copies(self) -> int:
         """How many ranks with the same weights have blocks of their own."""
         return self.demand.data_groups * self.demand.context_ranks
@@ -185,7 +190,10 @@ class MemoryPlan:
         """
         if releasing:
             return self.releasing_blocks() / self.releasing_layout.blocks_held(tokens)
-        return (self.request_blocks - self.pinned_blocks) / self.layout.blocks_held(tokens)
+        held = self.layout.blocks_held(tokens)
+        if self.demand.data_groups > 1 and held > self.group_blocks:
+            return 0.0
+        return (self.request_blocks - self.pinned_blocks) / held
 
     def requests_beside(self, budget: MemoryBudget, tokens: int) -> float:
         """How many of ``tokens`` tokens would with the blocks of another budget, the same of them pinned."""

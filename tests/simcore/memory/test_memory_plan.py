@@ -105,6 +105,22 @@ def test_blocks_that_are_given_are_those_of_each_group():
     assert report(prepared(document, offer)).limit["requests"] == offer["requests"]
 
 
+def test_no_request_has_more_than_the_blocks_of_its_data_group():
+    """Two groups of 99 blocks: 1,600 tokens need 100, which both together would have."""
+    experts = {"accelerator": "h100-sxm", "data_parallel": 2, "expert_parallel": 2}
+    document = scenario("qwen3-30b-a3b", cluster=experts, memory={"num_gpu_blocks": 100})
+    document["workload"] |= {"prompt_tokens": {"name": "quantiles", "tokens": {"min": 1470, "max": 1490}}}
+    found = report(document | {"max_context_tokens": 1590})
+    assert found.kv["request_blocks"] == 198
+    assert (found.requests["mean"]["fit"], found.requests["context"]["fit"]) == (2.0, 0.0)
+    result = servetwin.simulate(document)
+    too_large = result.requests["prompt_tokens"] + 99 > 99 * 16
+    assert 0 < too_large.sum() < 10
+    assert ((result.requests["state"] == "rejected") == too_large).all()
+    reasons = result.summary["counts"]["rejected_by_reason"]
+    assert reasons == {"needs more KV blocks than a data-parallel group has": too_large.sum()}
+
+
 def test_what_requests_reserve_is_what_fits():
     """By limit a prompt and its longest output; without a limit, as by longest, the longest context."""
     workload = scenario()["workload"] | {"max_output_tokens": 700}
