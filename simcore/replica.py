@@ -178,6 +178,7 @@ class Replica:
             self._allocate_next_step()
         for request in self.open_requests.values():
             self._recorder.request_unfinished(request, self.index)
+        self.open_requests.clear()  # batches of a pipeline share them
         if self._row and (self._row[3] or self._row[11]):  # a step in progress counts for whom it preempted
             self._recorder.steps_run(self._row)
 

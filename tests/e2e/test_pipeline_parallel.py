@@ -122,6 +122,15 @@ def test_slots_are_shared_by_all_batches(folder):
     assert most == 5
 
 
+@pytest.mark.parametrize("samples", [1, 2])
+def test_a_run_cut_off_has_every_request_once(samples, folder):
+    workload = CHAT["workload"] | {"samples": samples}
+    result = run(merged(CHAT, {"workload": workload, "measurement": {"end_s": 2.0}}), folder)
+    counts = result.summary["counts"]
+    assert result.requests["request_id"].tolist() == list(range(counts["arrived"]))
+    assert 0 < counts["unfinished"] < counts["arrived"] < 200
+
+
 def test_clients_that_give_up_are_forgotten(folder):
     hurried = synthetic({"name": "poisson", "rate_per_s": 60.0}, (500, 2000), (50, 200), requests=150)
     changes = {"workload": hurried | {"first_token_timeout_s": 0.4, "timeout_s": 1.5}}
