@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from simcore.errors import nearest_name
 from simcore.workload.config.arrivals import Arrivals, ClosedLoopArrivals
@@ -47,12 +47,13 @@ class SyntheticWorkload(SenderSection):
             raise ValueError("either prompt_tokens and output_tokens, or lengths")
         return self
 
-    @model_validator(mode="after")
-    def _samples_arrive_together(self) -> Self:
-        answered = isinstance(self.arrivals, ClosedLoopArrivals)
-        if self.samples > 1 and (answered or self.session is not None or self.lengths is not None):
-            raise ValueError("samples of 1 with a closed loop, sessions, or lengths that belong together")
-        return self
+    @field_validator("samples")
+    @classmethod
+    def _samples_arrive_together(cls, samples: int, info: ValidationInfo) -> int:
+        answered = isinstance(info.data.get("arrivals"), ClosedLoopArrivals)
+        if samples > 1 and (answered or info.data.get("session") or info.data.get("lengths")):
+            raise ValueError("1 with a closed loop, sessions, or lengths that belong together")
+        return samples
 
 
 class TraceWorkload(SenderSection):

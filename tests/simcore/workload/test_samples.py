@@ -62,7 +62,7 @@ def test_limits_hold_for_every_sample():
         ({"samples": 0}, "workload.samples is 0, expected"),
         (
             {"samples": 2, "arrivals": {"name": "closed-loop", "concurrency": 2}},
-            "samples of 1 with a closed loop, sessions, or lengths that belong together",
+            "samples is 2, expected 1 with a closed loop, sessions, or lengths that belong together",
         ),
     ],
 )
