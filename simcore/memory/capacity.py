@@ -181,23 +181,31 @@ class MemoryDemand:
         return None
 
     def _activation_bytes(self, ranks: int, layers: range) -> int:
-        """The largest live set of a full step: hidden states and residual, the widest block, the logits at the end."""
-        hidden = self.spec.hidden_size
+        """The largest live set of a full step: hidden states and residual, the widest block, the logits at the end.
+
+        A context rank computes its part of every prompt and all that decode. Data groups share what is sampled and the
+        tokens of experts, but one of them may have all of a prompt.
+        """
+        hidden, slots = self.spec.hidden_size, self.max_running_requests
+        decoding = min(slots, self.max_batched_tokens)
+        tokens = decoding + -(-(self.max_batched_tokens - decoding) // self.context_ranks)
         groups = self.spec.of_layers(layers)
-        widest = max(_block_width(group.feed_forward, group.attention, ranks) for group in groups)
-        layer = self.max_batched_tokens * (2 * hidden + widest) * ACTIVATION_BYTES
+        widest = max(_block_width(group.feed_forward, group.attention, ranks, self.data_groups) for group in groups)
+        layer = tokens * (2 * hidden + widest) * ACTIVATION_BYTES
         last = layers.stop == self.spec.layers
-        logits = self.max_running_requests * self.spec.vocabulary_size * LOGIT_COPY_BYTES if last else 0
-        return round(layer + logits)
+        sampled = -(-slots // self.data_groups) if last else 0
+        return round(layer + sampled * self.spec.vocabulary_size * LOGIT_COPY_BYTES)
 
 
-def _block_width(block: DenseFeedForward | MixtureOfExperts, attention: Attention | LatentAttention, ranks: int) -> int:
+def _block_width(
+    block: DenseFeedForward | MixtureOfExperts, attention: Attention | LatentAttention, ranks: int, data_groups: int
+) -> int:
     """Elements per token alive inside a layer's widest block on one rank."""
     matrices = 3 if block.gated else 2
     if isinstance(block, DenseFeedForward):
         feed_forward = matrices * -(-block.intermediate_size // ranks)
     else:
-        routed = block.experts_per_token * matrices * -(-block.expert_intermediate_size // ranks)
+        routed = block.experts_per_token * matrices * -(-block.expert_intermediate_size // (ranks * data_groups))
         feed_forward = routed + matrices * -(-block.shared_intermediate_size // ranks)
     query = heads_per_rank(attention.query_heads, ranks) * 2 * attention.value_head_dim
     return max(feed_forward, query)

@@ -100,6 +100,19 @@ def test_only_the_last_stage_samples():
     assert last.activation_bytes - first.activation_bytes == 256 * 128_256 * 10
 
 
+def test_context_ranks_compute_a_part_of_every_prompt_and_all_decodes():
+    h100 = load_accelerator("h100-sxm")
+    one, two = (demand("llama-3.1-8b", context_ranks=ranks).budget(h100, 1) for ranks in (1, 2))
+    fewer_tokens = 8192 - (256 + (8192 - 256) // 2)
+    assert one.activation_bytes - two.activation_bytes == fewer_tokens * (2 * 4096 + 3 * 14_336) * 2
+
+
+def test_data_groups_share_the_tokens_of_experts_and_what_is_sampled():
+    budget = demand("qwen3-235b-a22b", data_groups=8, expert_ranks=8).budget(load_accelerator("h200-sxm"), 1)
+    attention_width = 64 * 2 * 128  # more than 8 experts of 3 x 1536 for an eighth of the tokens
+    assert budget.activation_bytes == 8192 * (2 * 4096 + attention_width) * 2 + 256 // 8 * 151_936 * 10
+
+
 def test_layers_that_share_caches_leave_room_for_more_blocks():
     h100 = load_accelerator("h100-sxm")
     usual, halved = (demand("llama-3.1-8b", sharing_layers=sharing).budget(h100, 1) for sharing in (1, 2))
