@@ -65,9 +65,11 @@ def document(data: Path) -> Iterator[str]:
         The terms are those of vLLM: the usable share of the device's memory, less weights, less the largest live set
         of a full step, less what the process takes, is cut into blocks. Ranks of tensor parallelism share matrices and
         heads; norms, routers, learned positions and projections down to a latent are held whole by each. Where there
-        are pipeline stages, the one with the fewest blocks decides, as every block takes its part on each (the
-        functions of `simcore.memory` know stages; scenarios do not state any yet). With `num_gpu_blocks` the terms are
-        shown all the same, and the blocks are those given.
+        are pipeline stages, each has its terms, and the one with the fewest blocks decides, as every block takes its
+        part on each. Data groups and context ranks have blocks each, which are counted together; a request stays in
+        its data group, and one that needs more blocks than a group has is rejected. With `num_gpu_blocks` the terms
+        are shown all the same, and the blocks are those given. With `memory.reservation` the table also says for how
+        many tokens a request reserves memory, and as many fit as reserve it.
 
         ## Bytes
 

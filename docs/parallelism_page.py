@@ -70,9 +70,9 @@ Between stages every tensor-parallel rank sends its share of hidden states and r
 A stage is held until the next has it. The host prepares a batch once, on the first stage.
 
 Limits: a batch may only push out requests of its own, and a request that was pushed out comes back only when there
-is room for all that is known of it; a prompt's chunks follow each other, never side by side in two stages; blocks
-that leave sliding windows are kept; steps are taken one by one, which is slower; orderings by group, tiers of
-memory and swapping are refused.
+is room for all that is known of it and of the prompts under way; a prompt's chunks follow each other, never side by
+side in two stages; blocks that leave sliding windows are kept; steps are taken one by one, which is slower; orderings
+by group, tiers of memory and swapping are refused.
 
 ## Experts
 
@@ -84,8 +84,9 @@ With `data_parallel` each group of tensor-parallel ranks has requests, attention
 share the experts (DeepSeek-V3, arXiv:2412.19437). For every layer with experts tokens are sent to the ranks that
 have theirs, and back: two all-to-alls of 16-bit activations, of each token to n (1 - (1 - 1/n)^k) ranks on the
 mean. All groups step together, and the fullest sets the pace: decodes are dealt out evenly, prompts whole, the
-longest first. Limits of the scheduler and blocks are of the whole replica. Not modelled: requests that stay with a
-group whatever its load, dispatch in fp8, exchanges that overlap with computing, and experts held twice.
+longest first. Limits of the scheduler and blocks are of the whole replica; a request that needs more blocks than a
+group has is rejected. Not modelled: requests that stay with a group whatever its load, dispatch in fp8, exchanges
+that overlap with computing, and experts held twice.
 
 `pricing.routing` says how tokens spread. Tables named `power-law` were measured with a mild skew (with ranks of
 experts, on the fullest of them; recalled from aiconfigurator's collector); by roofline an even load is taken. With
