@@ -19,6 +19,7 @@ from simcore.request import Request
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
+BEYOND_BUDGET = "prompt exceeds the token budget of a step"
 TOO_LARGE = "needs more KV blocks than a replica has"
 TOO_LARGE_FOR_GROUP = "needs more KV blocks than a data-parallel group has"
 NO_REPLICA = -1
@@ -33,8 +34,9 @@ class Router:
     """Sends each arriving request to a replica that the routing policy picks, or turns it away.
 
     A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, or than the ``group_blocks``
-    of a data-parallel group, in which it stays, could never be served. What could be must pass every admission policy. The router is itself the ``ServiceView`` that these see. All ``samples``
-    of a request, which arrive one after another, go to one replica.
+    of a data-parallel group, in which it stays, could never be served, nor a prompt longer than the batching policy
+    takes. What could be must pass every admission policy. The router is itself the ``ServiceView`` that these see. All
+    ``samples`` of a request, which arrive one after another, go to one replica.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Router:
         self._views = [replica.scheduler for replica in replicas]
         self._routing = routing
         self._max_context_tokens = max_context_tokens
+        self._longest_prompt_tokens = self._views[0].batching.longest_prompt_tokens
         self._recorder = recorder
         self._patience = Patience(clock)
 
@@ -85,6 +88,8 @@ class Router:
         request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
         if total_tokens > self._max_context_tokens:
             self._reject(request, TOO_LONG)
+        elif self._longest_prompt_tokens is not None and request.prompt_tokens > self._longest_prompt_tokens:
+            self._reject(request, BEYOND_BUDGET)
         elif not self._fits_memory(request, total_tokens - 1):
             self._reject(request, TOO_LARGE)
         elif self._group_blocks is not None and self._most_blocks(request, total_tokens - 1) > self._group_blocks:

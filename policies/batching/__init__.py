@@ -43,6 +43,11 @@ class Batching(ABC):
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """The limits of the step that is about to start."""
 
+    @property
+    def longest_prompt_tokens(self) -> int | None:
+        """A request with a longer prompt is turned away as it arrives; None turns nobody away."""
+        return None
+
     def accepts(self, request: RequestView, running: int) -> bool:
         """Whether the request that is next may join the ``running`` ones; if not, admission ends."""
         return True

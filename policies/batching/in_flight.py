@@ -12,8 +12,9 @@ from policies.views import ReplicaView
 class InFlight(Batching):
     """Decode every running request in every step, beside as many whole prompts as the token budget has room for.
 
-    A prompt is never cut: it waits until the budget that decodes leave holds all of it, and one longer than the budget
-    has a step for itself.
+    A prompt is never cut: it waits until the budget that decodes leave holds all of it. One longer than the budget
+    waits until nobody runs and has a step for itself, or, with ``reject_longer``, is turned away as it arrives, as
+    ``trtllm-serve`` does (``_check_arguments`` in ``tensorrt_llm/llmapi/llm.py``).
 
     Source: Orca (Yu et al., OSDI 2022), iteration-level scheduling; TensorRT-LLM, batching without chunked context.
     """
@@ -22,9 +23,15 @@ class InFlight(Batching):
 
     max_batched_tokens: int = 8192
     max_running_requests: int = 2048
+    reject_longer: bool = False
 
     def __post_init__(self) -> None:
         check_counts(self, "max_running_requests", "max_batched_tokens")
+
+    @property
+    def longest_prompt_tokens(self) -> int | None:
+        """The token budget, if longer ones are rejected."""
+        return self.max_batched_tokens if self.reject_longer else None
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """The same in every step."""

@@ -46,9 +46,7 @@ def request_lengths(workload: Workload, max_context_tokens: int) -> Int64Array:
     return np.asarray(lengths[lengths <= max_context_tokens], dtype=np.int64)
 
 
-def reserved_lengths(
-    workload: Workload, max_context_tokens: int, reservation: Reservation | None
-) -> Int64Array | None:
+def reserved_lengths(workload: Workload, max_context_tokens: int, reservation: Reservation | None) -> Int64Array | None:
     """Tokens for which each of these requests reserves memory, in the same order; None where nothing is reserved."""
     if reservation is None:
         return None

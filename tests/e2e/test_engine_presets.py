@@ -67,6 +67,26 @@ def test_orca_prefills_whole_prompts_beside_decodes():
     assert ((steps["prefill_tokens"] > 0) & (steps["decoding_requests"] > 0)).any()
 
 
+def test_trtllm_rejects_prompts_beyond_its_token_budget():
+    budget = {"scheduler": {"batching": {"max_batched_tokens": 1000}}}
+    result = simulate(scenario("trtllm", **budget))
+    longer = result.requests["prompt_tokens"] > 1000
+    assert 0 < longer.sum() < 120
+    assert result.summary["counts"]["rejected_by_reason"] == {
+        "prompt exceeds the token budget of a step": int(longer.sum())
+    }
+    assert (result.requests["state"] == "rejected").tolist() == longer.tolist()
+
+
+def test_prompts_beyond_the_budget_have_a_step_for_themselves_where_they_are_not_rejected():
+    budget = {"scheduler": {"batching": {"max_batched_tokens": 1000, "reject_longer": False}}}
+    result = simulate(scenario("trtllm", **budget))
+    assert set(result.requests["state"]) == {"finished"}
+    alone = result.steps["prefill_tokens"] > 1000
+    assert alone.any()
+    assert not result.steps["decoding_requests"][alone].any()
+
+
 def test_a_static_batch_admits_nobody_until_it_has_ended():
     result = simulate(scenario("hf-static", workload={"arrivals": {"name": "poisson", "rate_per_s": 200.0}}))
     ends, starts = result.requests["end_s"], result.requests["first_scheduled_s"]

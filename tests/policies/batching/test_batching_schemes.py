@@ -83,6 +83,11 @@ def test_prompts_in_flight_are_whole_beside_decodes():
     assert (limits.decode, limits.admit, limits.whole_prompts, limits.max_batched_tokens) == (True, True, True, 100)
 
 
+@pytest.mark.parametrize(("rejects", "longest"), [(True, 100), (False, None)])
+def test_prompts_in_flight_beyond_the_budget_are_rejected_on_wish(rejects, longest):
+    assert InFlight(max_batched_tokens=100, reject_longer=rejects).longest_prompt_tokens == longest
+
+
 def alternate(steps, next_blocks=1, decoding=2, accepted=True):
     """For each step, "p" if prompts run alone or "d"; a request is let in whenever prompts may run."""
     policy = DecodePrefillAlternate(decode_steps=3)
