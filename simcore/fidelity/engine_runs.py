@@ -75,11 +75,14 @@ class EngineRun:
 
 
 def read_engine_runs(path: Path) -> list[EngineRun]:
-    """All rows of a file; raises ``FileError``, naming file and line, for a row that cannot be read."""
+    """All rows of a file; raises ``FileError``, naming file and line, for a row that cannot be read, and for no row."""
     missing = [name for name in _COLUMNS if name not in column_names(path)]
     if missing:
         raise FileError(path, f"has no column {missing[0]!r}, expected a file of measured engine runs")
-    return [_Row(path, line, dict(zip(_COLUMNS, values, strict=True))).run() for line, values in rows(path, _COLUMNS)]
+    runs = [_Row(path, line, dict(zip(_COLUMNS, values, strict=True))).run() for line, values in rows(path, _COLUMNS)]
+    if not runs:
+        raise FileError(path, "has no rows, expected at least one measured engine run")
+    return runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +93,10 @@ class _Row:
 
     def run(self) -> EngineRun:
         stated = _CONCURRENCY.search(self._text("silicon_data_source"))
-        measured = _MEASURED.search(self._text("silicon_data_source"))
         return EngineRun(
             name=self._text("id"),
             source=self._text("silicon_data_source"),
-            measured_on=date.fromisoformat(measured[1]) if measured else None,
+            measured_on=self._measured_on(),
             engine=self._required("backend"),
             version=self._text("backend_version"),
             model=self._required("model_path"),
@@ -115,6 +117,15 @@ class _Row:
             ttft_s=self._milliseconds("silicon_ttft_ms"),
             tpot_s=self._milliseconds("silicon_tpot_ms"),
         )
+
+    def _measured_on(self) -> date | None:
+        stated = _MEASURED.search(self._text("silicon_data_source"))
+        if stated is None:
+            return None
+        try:
+            return date.fromisoformat(stated[1])
+        except ValueError:
+            raise FileError(self.path, f"measured={stated[1]} names no day, expected a date", self.line) from None
 
     def _text(self, column: str) -> str:
         return str(self.values[column]).strip()

@@ -127,7 +127,7 @@ def _named(run: EngineRun) -> _Named | str:
     """Engine, model, accelerator and precision as they are called here, or what is missing."""
     names = known_names()
     if run.mode != "agg":
-        return "disaggregated prefill and decode"
+        return "disaggregated prefill and decode" if run.mode == "disagg" else f"unknown mode {run.mode}"
     if run.model not in names.models:
         return f"unknown model {run.model}"
     if run.engine not in names.engines:

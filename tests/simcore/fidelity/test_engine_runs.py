@@ -35,6 +35,18 @@ def test_a_broken_row_names_file_line_and_column(tmp_path, column, value):
         read_engine_runs(path)
 
 
+def test_a_day_that_is_none_names_file_and_line(tmp_path):
+    source = "db-dump/2026-04-27; silicon_concurrency=4; measured=2026-13-01T00:00:00.000Z"
+    path = write_rows(tmp_path / "runs.csv", {}, {"silicon_data_source": source})
+    with pytest.raises(FileError, match=r"runs\.csv, line 3: measured=2026-13-01 names no day"):
+        read_engine_runs(path)
+
+
+def test_a_file_without_rows_is_refused(tmp_path):
+    with pytest.raises(FileError, match="has no rows"):
+        read_engine_runs(write_rows(tmp_path / "runs.csv"))
+
+
 def test_a_file_of_another_kind_is_refused(tmp_path):
     path = tmp_path / "other.csv"
     path.write_text("a,b\n1,2\n")
@@ -46,6 +58,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     ("change", "reason"),
     [
         ({"mode": "disagg", "batch_size": ""}, "disaggregated prefill and decode"),
+        ({"mode": "odd"}, "unknown mode odd"),
         ({"model_path": "some/Model"}, "unknown model some/Model"),
         ({"backend": "other"}, "unknown engine other"),
         ({"system": "x9"}, "unknown accelerator x9"),
