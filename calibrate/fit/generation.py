@@ -34,7 +34,8 @@ class GenerationFit(KindFit):
         for (kv_dtype,), own in split_by(samples, ["kv_dtype"]):
             columns = own.columns
             shape = (columns["heads"], columns["kv_heads"], columns["head_dim"])
-            work = generation_work(kv_dtype, *shape, columns["batch"] * 1.0, columns["context"] * 1.0)
+            lengths = (columns["batch"] * 1.0, columns["context"] * 1.0, columns["window"])
+            work = generation_work(kv_dtype, *shape, *lengths)
             rates[kv_dtype] = fit_rates(own.latency_s, *work)
             for family, of_family in attention_families(own):
                 self._add(builder, kv_dtype, family, of_family, rates[kv_dtype])
@@ -51,7 +52,7 @@ class GenerationFit(KindFit):
         grid = list(np.meshgrid(heads, kv_heads[:1] if alike else kv_heads, batches, contexts * 1.0, indexing="ij"))
         if alike:
             grid[1] = grid[0]
-        work = generation_work(kv_dtype, grid[0], grid[1], head_dim, grid[2], grid[3])
+        work = generation_work(kv_dtype, grid[0], grid[1], head_dim, grid[2], grid[3], window)
         base = np.log(rates.seconds(*work))
         axes = [np.log(axis) for axis in (heads, kv_heads[:1] if alike else kv_heads, batches, contexts)]
         surface = smooth(axes, logs - base) + base

@@ -1,5 +1,6 @@
 """Which price a kernel takes: the calibrated one where the profile has its shape and dtype, else the roofline's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Protocol
@@ -182,10 +183,17 @@ class AttentionPrices:
         """The same for requests dealt out to so many groups of ranks, the context of each divided among ``spread``."""
         if groups * spread == 1:
             return self
-        generation, mixed = (
-            None if price is None else replace(price, groups=groups, spread=spread, _curves={})
-            for price in (self.generation, self.mixed)
-        )
+        return self._with_decodes(lambda price: replace(price, groups=groups, spread=spread, _curves={}))
+
+    def no_faster_than(self, s_per_token: float) -> "AttentionPrices":
+        """The same, but that decodes take so long at least for each token beyond the measured contexts.
+
+        What extrapolates a batch of short contexts would else come to read faster than memory is.
+        """
+        return self._with_decodes(lambda price: replace(price, least_s_per_token=s_per_token, _curves={}))
+
+    def _with_decodes(self, changed: Callable[[GenerationPrice], GenerationPrice]) -> "AttentionPrices":
+        generation, mixed = (None if price is None else changed(price) for price in (self.generation, self.mixed))
         return AttentionPrices(self.context, generation, mixed)
 
 
@@ -255,11 +263,15 @@ class KernelPrices:
             if shape.head_dim != MLA_HEAD_DIM or work.window_tokens is not None:
                 return AttentionPrices(None, None, None)
             latent = _KV_DTYPES[shape.kv_dtype], shape.heads
-            return AttentionPrices(profile.mla_context(*latent), profile.mla_generation(*latent), None)
-        asked = _asked(shape, work.window_tokens)
-        return AttentionPrices(
-            profile.context_attention(*asked), profile.generation_attention(*asked), profile.mixed_generation(*asked)
-        )
+            found = AttentionPrices(profile.mla_context(*latent), profile.mla_generation(*latent), None)
+        else:
+            asked = _asked(shape, work.window_tokens)
+            found = AttentionPrices(
+                profile.context_attention(*asked),
+                profile.generation_attention(*asked),
+                profile.mixed_generation(*asked),
+            )
+        return found.no_faster_than(work.kv_bytes_per_token / self.roofline.accelerator.memory_bandwidth_bytes_per_s)
 
     def _calibrated(self, operator: Operator) -> Price | None:
         shape, profile = operator.shape, self.profile

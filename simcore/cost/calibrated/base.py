@@ -65,10 +65,13 @@ def context_work(
 
 
 def generation_work(
-    kv_dtype: str, heads: Number, kv_heads: Number, head_dim: Number, batch: Number, context: Number
+    kv_dtype: str, heads: Number, kv_heads: Number, head_dim: Number, batch: Number, context: Number, window: Number
 ) -> tuple[Number, Number]:
-    """Attention of one new token of each of ``batch`` requests over ``context`` tokens each."""
-    pairs = batch * context
+    """Attention of one new token of each of ``batch`` requests over the last ``window`` of ``context`` tokens each.
+
+    Window 0 is none.
+    """
+    pairs = batch * np.where(np.equal(window, 0), context, np.minimum(context, window))
     moved = 2.0 * kv_heads * head_dim * KV_BYTES[kv_dtype] * pairs + 4.0 * heads * head_dim * batch
     return 4.0 * heads * head_dim * pairs, moved
 

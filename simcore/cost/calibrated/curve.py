@@ -45,12 +45,18 @@ class Curve:
         self._slopes_list: list[float] = self._slopes.tolist()
 
     @classmethod
-    def along(cls, base: Callable[[NDArray[np.float64]], NDArray[np.float64]], x: ArrayLike, ratio: ArrayLike) -> Self:
+    def along(
+        cls,
+        base: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        x: ArrayLike,
+        ratio: ArrayLike,
+        least_slope: float = 0.0,
+    ) -> Self:
         """A curve that follows ``base`` times a ratio whose logarithm, ``ratio``, is known at knots ``x``.
 
         Between knots the logarithm is linear in that of x, so that the shape of the base, floors and squares included,
         is kept: a straight line between logarithms of latency itself would lie above it (Jensen). Beyond the last knot
-        the ratio stays.
+        the ratio stays, but each further unit of x takes ``least_slope`` seconds at least.
         """
         knots = np.asarray(x, dtype=np.float64)
         far = knots[-1] * _STEP ** np.arange(1, 1 + np.ceil(np.log(_FAR) / np.log(_STEP)))
@@ -61,7 +67,11 @@ class Curve:
         between = np.exp(start + width * place)[place > 0]
         fine = np.unique(np.concatenate([knots, between, far]))
         logs = np.interp(np.log(fine), np.log(knots), np.asarray(ratio, dtype=np.float64))
-        return cls(fine, np.exp(logs) * base(fine), float(knots[0]), float(knots[-1]))
+        values = np.exp(logs) * base(fine)
+        beyond = fine > knots[-1]
+        at_last = values[~beyond].max()
+        values[beyond] = np.maximum(values[beyond], at_last + (fine[beyond] - knots[-1]) * least_slope)
+        return cls(fine, values, float(knots[0]), float(knots[-1]))
 
     def scaled(self, factor: float) -> "Curve":
         """The curve times a positive factor, such as kernels alike and another unit of time."""

@@ -25,19 +25,20 @@ class GenerationPrice:
     """Attention of one new token of each request of a batch, in one layer of one shape, on one rank.
 
     With ``groups`` the batch is dealt out evenly to so many groups of ranks, which work at once; with ``spread`` each
-    context is divided among so many.
+    context is divided among so many. Beyond the measured contexts a token takes ``least_s_per_token`` at least.
     """
 
     batches: NDArray[np.float64]
     contexts: NDArray[np.float64]
     log_ratio: NDArray[np.float64]
     rates: Rates
-    shape: tuple[str, int, int, int]
+    shape: tuple[str, int, int, int, int]
     source: Source
     errors: ErrorQuantiles
     shape_inside: bool
     groups: int = 1
     spread: int = 1
+    least_s_per_token: float = 0.0
     _curves: dict[int, CurvePrice] = field(default_factory=dict)
 
     def over_total_context(self, batch: int) -> CurvePrice:
@@ -68,13 +69,17 @@ class GenerationPrice:
             known = ~np.isnan(ratio)
             inside = False
         curve = Curve.along(
-            lambda total: self._base_s(batch, total / batch), batch * self.contexts[known], ratio[known]
+            lambda total: self._base_s(batch, total / batch),
+            batch * self.contexts[known],
+            ratio[known],
+            self.least_s_per_token,
         )
         return CurvePrice(curve, self.source, self.errors, inside)
 
     def _base_s(self, batch: int, contexts: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        kv_dtype, head_dim, heads, kv_heads = self.shape
-        return np.asarray(self.rates.seconds(*generation_work(kv_dtype, heads, kv_heads, head_dim, batch, contexts)))
+        kv_dtype, head_dim, window, heads, kv_heads = self.shape
+        work = generation_work(kv_dtype, heads, kv_heads, head_dim, batch, contexts, window)
+        return np.asarray(self.rates.seconds(*work))
 
 
 class GenerationTable:
@@ -89,7 +94,7 @@ class GenerationTable:
         values: dict[_Family, dict[tuple[int, int], NDArray[np.float64]]] = {}
         for (kv_dtype, head_dim, window), (keys, latency_s) in table.families(3).items():
             heads, kv_heads, batch = keys.T[:, :, None]
-            work = generation_work(str(kv_dtype), heads, kv_heads, head_dim, batch, table.knots)
+            work = generation_work(str(kv_dtype), heads, kv_heads, head_dim, batch, table.knots, int(window))
             ratios = np.log(latency_s / rates[str(kv_dtype)].seconds(*work))
             shapes = values[str(kv_dtype), int(head_dim), int(window)] = {}
             for (*shape, of_batch), ratio in zip(keys.tolist(), ratios, strict=True):
@@ -114,7 +119,7 @@ class GenerationTable:
             self._contexts,
             found.values,
             self._rates[kv_dtype],
-            (kv_dtype, head_dim, heads, kv_heads),
+            (kv_dtype, head_dim, window, heads, kv_heads),
             Source.CALIBRATED,
             self._errors,
             found.inside,

@@ -31,12 +31,12 @@ def products():
     )
 
 
-def decodes():
-    shape = {"kv_dtype": "bf16", "head_dim": 128, "window": 0}
+def decodes(window=0):
+    shape = {"kv_dtype": "bf16", "head_dim": 128, "window": window}
     return table(
         "generation_attention",
         lambda c: RATES.seconds(
-            *generation_work("bf16", c["heads"], c["kv_heads"], 128, c["batch"], c["context"] * 1.0)
+            *generation_work("bf16", c["heads"], c["kv_heads"], 128, c["batch"], c["context"] * 1.0, c["window"])
         ),
         shape,
         heads=[16, 32, 64],
@@ -76,6 +76,19 @@ def test_measured_points_are_met(make):
     logs = np.log(fit.predict(fit.fit(samples), samples) / samples.latency_s)
     assert np.median(np.abs(logs)) < 0.01
     assert np.quantile(np.abs(logs), 0.95) < 0.05
+
+
+def test_kernels_with_a_window_do_not_pass_for_fast_memory():
+    """They read no more than their window, however long the context is that a table names."""
+    full, windowed = decodes(), decodes(window=128)
+    assert windowed.latency_s.max() < full.latency_s.max() / 10
+    columns = {name: np.concatenate([full.columns[name], windowed.columns[name]]) for name in full.columns}
+    latency_s = np.concatenate([full.latency_s, windowed.latency_s])
+    both = SampleTable(full.kind, "h100-sxm", "vllm", "1", columns, latency_s, "x", np.arange(1, len(latency_s) + 1))
+    fit = FITS[both.kind]
+    fitted = fit.fit(both)
+    assert fitted.rates["bf16"].bytes_per_s < 1.2 * RATES.bytes_per_s
+    assert np.quantile(np.abs(np.log(fit.predict(fitted, both) / latency_s)), 0.95) < 0.1
 
 
 def test_every_fifth_point_is_held_out_and_never_a_whole_line():

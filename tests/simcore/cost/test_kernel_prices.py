@@ -3,12 +3,13 @@
 import pytest
 
 from simcore.cost.assumptions import ROUTING, RooflineEfficiency
-from simcore.cost.calibrated import load_profile
+from simcore.cost.calibrated import available_profiles, load_profile
 from simcore.cost.kernel_prices import KernelPrices, RooflinePrice
-from simcore.cost.operators import layer_operators
+from simcore.cost.operators import attention_work, layer_operators
 from simcore.cost.roofline import Roofline
 from simcore.errors import UnknownNameError
 from simcore.hardware import load_accelerator
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 
 H100 = load_accelerator("h100-sxm")
@@ -43,6 +44,37 @@ def test_marlin_widens_weights_first_so_that_it_falls_behind_on_long_prompts_alo
 def test_kernels_that_the_profile_does_not_have_are_refused(dtype, known):
     with pytest.raises(UnknownNameError, match=rf"pricing\.expert_kernels.*'marlyn'.*{known}"):
         prices(dtype, expert_kernels="marlyn").operator(operator("gpt-oss-120b", "experts", dtype))
+
+
+@pytest.mark.parametrize(
+    "accelerator", ["a100-sxm-80gb", "b200", "h100-sxm", "h200-sxm", "l40s", "rtx-pro-6000-blackwell"]
+)
+def test_decodes_beyond_what_was_measured_read_no_faster_than_memory_is(accelerator):
+    datasheet = load_accelerator(accelerator)
+    (work,) = attention_work(load_model("llama-3.1-8b"), KvFormat(), 1)
+    kernels = KernelPrices(
+        Roofline.of(datasheet, RooflineEfficiency(), "bf16"),
+        load_profile(accelerator, available_profiles(accelerator)[-1]),
+    )
+    generation = kernels.attention(work).generation
+    for batch in (64, 256, 1024):
+        for context in (16_384, 65_536, 262_144):
+            assert not generation.inside(batch, batch * context)
+            moved = batch * context * work.kv_bytes_per_token
+            assert moved / generation.seconds(batch, batch * context) < datasheet.memory_bandwidth_bytes_per_s
+
+
+def test_a_token_beyond_the_measured_contexts_takes_what_memory_takes_to_read_it_at_least():
+    """A single decode of 16,384 tokens was measured in the cache of an RTX 4090, faster than its memory is."""
+    datasheet = load_accelerator("rtx-4090")
+    (work,) = attention_work(load_model("llama-3.1-8b"), KvFormat(), 1)
+    kernels = KernelPrices(
+        Roofline.of(datasheet, RooflineEfficiency(), "bf16"), load_profile("rtx-4090", "vllm-0.19.0")
+    )
+    curve = kernels.attention(work).generation.over_total_context(1).curve
+    further = 100_000
+    taken_s = curve.at(curve.last + further) - curve.at(curve.last)
+    assert taken_s >= further * work.kv_bytes_per_token / datasheet.memory_bandwidth_bytes_per_s * (1 - 1e-9)
 
 
 def test_a_router_in_32_bits_is_priced_at_their_rate():
