@@ -13,7 +13,7 @@ from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.pipeline import PipelineCost
-from simcore.cost.profile_choice import ROOFLINE, chosen_profile, lent_collectives, needed_kinds
+from simcore.cost.profile_choice import ROOFLINE, chosen_profile, lent_collectives, lent_latent, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
@@ -269,11 +269,13 @@ def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator
     named = len(Path(cluster.accelerator).parts) == 1
     efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
     kinds = needed_kinds(spec, cluster.tensor_parallel)
-    profile = chosen_profile(choice, accelerator.name, kinds, named, scenario.engine)
+    weights = weight_dtype(scenario, spec)
+    profile = chosen_profile(choice, accelerator.name, kinds, named, scenario.engine, weights)
     return KernelPrices(
-        Roofline.of(accelerator, efficiency, weight_dtype(scenario, spec)),
+        Roofline.of(accelerator, efficiency, weights),
         profile,
         lent_collectives(profile, accelerator.name, named),
+        lent_latent(profile, accelerator.name, kinds, named),
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
         expert_kernels=scenario.pricing.expert_kernels,

@@ -35,6 +35,16 @@ _PADDED = {"marlin": (256, 128)}
 """To what multiples kernels pad the hidden size and a rank's width of experts (vLLM, quantization/mxfp4.py)."""
 
 
+def table_dtype(weights: str) -> str | None:
+    """The dtype of a profile's tables that prices matrices of a weight format, None where the roofline must do."""
+    return _TABLE_DTYPES.get(weight_format(weights).kernels or weights)
+
+
+def expert_dtypes(dtype: str) -> tuple[str, ...]:
+    """The dtypes of a profile's experts of which an engine takes the faster, for one of ``table_dtype``."""
+    return _EXPERT_DTYPES.get(dtype, (dtype,))
+
+
 class Price(Protocol):
     """Seconds of a kernel over tokens or bytes, and how far they may be trusted."""
 
@@ -202,7 +212,8 @@ class KernelPrices:
     """Prices of the kernels of one accelerator: by ``profile`` as far as it goes, by ``roofline`` beyond.
 
     ``borrowed`` is another profile of the accelerator, for collectives that ``profile`` lacks; beyond both they are
-    priced by constants of their kind of link if ``fitted_collectives``. ``fabric`` is that of the accelerator unless
+    priced by constants of their kind of link if ``fitted_collectives``. ``latent`` is one for latent attention that
+    ``profile`` lacks. ``fabric`` is that of the accelerator unless
     given. ``routing`` is how tokens spread over experts, as the tables name it. ``expert_kernels`` chooses among the
     kernels of experts that the profile has for one dtype; "auto" takes what the engine takes by default. Raises
     ``UnknownNameError`` for kernels that the profile does not have.
@@ -211,6 +222,7 @@ class KernelPrices:
     roofline: Roofline
     profile: KernelProfile | None = None
     borrowed: KernelProfile | None = None
+    latent: KernelProfile | None = None
     fabric: Fabric | None = None
     fitted_collectives: bool = False
     expert_kernels: str = AUTO
@@ -263,7 +275,8 @@ class KernelPrices:
             if shape.head_dim != MLA_HEAD_DIM or work.window_tokens is not None:
                 return AttentionPrices(None, None, None)
             latent = _KV_DTYPES[shape.kv_dtype], shape.heads
-            found = AttentionPrices(profile.mla_context(*latent), profile.mla_generation(*latent), None)
+            lent = self.latent or profile
+            found = AttentionPrices(lent.mla_context(*latent), lent.mla_generation(*latent), None)
         else:
             asked = _asked(shape, work.window_tokens)
             found = AttentionPrices(
@@ -275,9 +288,11 @@ class KernelPrices:
 
     def _calibrated(self, operator: Operator) -> Price | None:
         shape, profile = operator.shape, self.profile
-        if profile is None or shape is None or shape.weights not in _TABLE_DTYPES:
+        if profile is None or shape is None:
             return None
-        dtype = _TABLE_DTYPES[shape.weights]
+        dtype = table_dtype(shape.weights)
+        if dtype is None:
+            return None
         if isinstance(shape, Matrix):
             return profile.gemm(dtype, shape.outputs, shape.inputs)
         assert isinstance(shape, ExpertMatrices)
@@ -285,7 +300,7 @@ class KernelPrices:
 
     def _experts(self, profile: KernelProfile, dtype: str, shape: ExpertMatrices, operator: Operator) -> Price | None:
         hidden, intermediate = shape.hidden, shape.intermediate
-        names = _EXPERT_DTYPES.get(dtype, (dtype,))
+        names = expert_dtypes(dtype)
         if self.expert_kernels != AUTO:
             names = (f"{dtype}-{self.expert_kernels}",)
             known = [name.removeprefix(f"{dtype}-") for name in profile.expert_dtypes if name.startswith(f"{dtype}-")]

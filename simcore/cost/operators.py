@@ -1,7 +1,7 @@
 """The operators of a transformer's forward pass on one rank, with the work that each does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simcore.cost.split import Split
 from simcore.memory.kv_bytes import KvFormat, attention_counts
@@ -14,7 +14,7 @@ from simcore.models import (
     ModelSpec,
     heads_per_rank,
 )
-from simcore.models.weight_formats import WEIGHT_FORMATS, WeightFormat, weight_format
+from simcore.models.weight_formats import WEIGHT_FORMATS, Role, WeightFormat, weight_format
 
 SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
 
@@ -141,13 +141,14 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split
     split = split or Split(tensor=ranks)
     hidden, stored = spec.hidden_size, weight_format(weight_dtype)
     for group in spec.layer_groups:
-        build = _OperatorBuilder(group.count, stored if not stored.experts_only else SIXTEEN_BITS, ranks)
+        build = _OperatorBuilder(group.count, stored, ranks)
         yield build.elementwise("norm", 2 * spec.norms_per_layer * hidden, spec.norms_per_layer)
         yield from _projections(build, group.attention, hidden)
         yield from _feed_forward(build, group, hidden, stored, split)
         if stored.quantises_activations:
-            elements = _quantised_elements(group, hidden, ranks) * 3 // 2
-            yield build.elementwise("activation_quantisation", elements, _quantised_inputs(group))
+            inputs = _quantised_inputs(group, stored, hidden, ranks)
+            if inputs:
+                yield build.elementwise("activation_quantisation", sum(inputs) * 3 // 2, len(inputs))
 
 
 def all_reduces(spec: ModelSpec, exchanges: int = 0) -> Iterator[AllReduce]:
@@ -224,6 +225,10 @@ class _OperatorBuilder:
     stored: WeightFormat
     ranks: int
 
+    def of(self, role: Role) -> "_OperatorBuilder":
+        """The same for matrices of one role, which keep 16 bits if the format is not for them."""
+        return self if role in self.stored.of else replace(self, stored=SIXTEEN_BITS)
+
     def matmul(self, name: str, inputs: int, outputs: int, split: str | None = None) -> Operator:
         """A matrix product whose weight is split over the ranks by "columns" (outputs), "rows" (inputs) or not."""
         if split == "columns":
@@ -244,8 +249,10 @@ class _OperatorBuilder:
         return Operator(name, self.count, 0.0, 0.0, elements_per_token * ACTIVATION_BYTES, launches=launches)
 
 
-def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention, hidden: int) -> Iterator[Operator]:
-    heads = attention.query_heads
+def _projections(
+    everywhere: _OperatorBuilder, attention: Attention | LatentAttention, hidden: int
+) -> Iterator[Operator]:
+    heads, build = attention.query_heads, everywhere.of(Role.ATTENTION)
     if isinstance(attention, Attention):
         query = heads * attention.head_dim
         kv_heads = heads_per_rank(attention.kv_heads, build.ranks) * build.ranks
@@ -270,26 +277,29 @@ def _projections(build: _OperatorBuilder, attention: Attention | LatentAttention
         yield build.matmul("latent_expansion", attention.kv_lora_rank, expanded, split="columns")
         rotary = -(-heads // build.ranks) * attention.rope_head_dim + latent
         yield build.elementwise("rotary_and_kv_write", 2 * rotary, launches=2)
-    yield build.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
+    output = everywhere.of(Role.ATTENTION_OUTPUT)
+    yield output.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
 
 
-def _quantised_elements(group: LayerGroup, hidden: int, ranks: int) -> int:
-    """Numbers per token and rank that the matrix products of a layer take in, each read in 16 bits, written in 8."""
+def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, ranks: int) -> list[int]:
+    """Numbers per token and rank of each input of matrix products that a layer brings to the weights' numbers.
+
+    Each is read in 16 bits and written in 8. There are two of attention, two of the MLP or experts, and two more each
+    of shared experts and latent attention, whose numbers are left out where they are few or the same.
+    """
     attention, block = group.attention, group.feed_forward
-    heads = heads_per_rank(attention.query_heads, ranks)
-    elements = 2 * hidden + heads * attention.value_head_dim
+    found: list[int] = []
+    if Role.ATTENTION in stored.of:
+        found += [hidden] + [0, 0] * isinstance(attention, LatentAttention)
+    if Role.ATTENTION_OUTPUT in stored.of:
+        found += [heads_per_rank(attention.query_heads, ranks) * attention.value_head_dim]
     if isinstance(block, DenseFeedForward):
-        return elements + -(-block.intermediate_size // ranks)
-    routed = block.experts_per_token * -(-block.expert_intermediate_size // ranks)
-    return elements + routed + -(-block.shared_intermediate_size // ranks)
-
-
-def _quantised_inputs(group: LayerGroup) -> int:
-    """How many inputs of matrix products that is: two of attention, two of the MLP or experts, and two more each of
-    shared experts and latent attention."""
-    block = group.feed_forward
-    shared = isinstance(block, MixtureOfExperts) and block.shared_intermediate_size > 0
-    return 4 + 2 * shared + 2 * isinstance(group.attention, LatentAttention)
+        return found + [hidden, -(-block.intermediate_size // ranks)] * (Role.LINEAR in stored.of)
+    if Role.EXPERT in stored.of:
+        found += [hidden, block.experts_per_token * -(-block.expert_intermediate_size // ranks)]
+    if Role.LINEAR in stored.of and block.shared_intermediate_size:
+        found += [0, -(-block.shared_intermediate_size // ranks)]
+    return found
 
 
 def _feed_forward(
@@ -298,14 +308,14 @@ def _feed_forward(
     block = group.feed_forward
     up_matrices = 2 if block.gated else 1
     if isinstance(block, DenseFeedForward):
-        yield from _mlp(build, "mlp", hidden, block.intermediate_size, up_matrices)
+        yield from _mlp(build.of(Role.LINEAR), "mlp", hidden, block.intermediate_size, up_matrices)
         return
     assert isinstance(block, MixtureOfExperts)
     router = _OperatorBuilder(build.count, WEIGHT_FORMATS[block.router_dtype], build.ranks)
     yield router.matmul("router", hidden, block.experts)
     yield build.elementwise("expert_choice", ROUTER_SCORE_ELEMENTS * block.experts)
     if block.shared_intermediate_size:
-        yield from _mlp(build, "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
+        yield from _mlp(build.of(Role.LINEAR), "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
     width = -(-block.expert_intermediate_size // split.expert_tensor)
     weights = (up_matrices + 1) * hidden * width
     yield Operator(

@@ -4,14 +4,19 @@ import re
 from functools import lru_cache
 
 from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
+from simcore.cost.kernel_prices import expert_dtypes, table_dtype
 from simcore.errors import UnknownNameError
 from simcore.models import LatentAttention, MixtureOfExperts, ModelSpec
+from simcore.models.weight_formats import EXPERTS, weight_format
 
 AUTO, ROOFLINE = "auto", "roofline"
 _PROFILES_OF = {"vllm-v1": "vllm", "sglang": "sglang", "trtllm": "trtllm"}
 """The engine whose kernels a preset runs."""
 _STAND_IN = "vllm"
 """The engine whose kernels stand for those of a preset that none were measured of, or of which some lack."""
+_LATENT_LENDER = "sglang"
+"""The preset whose latent attention is lent first: it calls the public kernels that vLLM calls, those of
+FlashAttention 3 on Hopper and of FlashInfer on Blackwell."""
 LATENT_KINDS = frozenset({"mla_context", "mla_generation"})
 _COLLECTIVES = frozenset({"collective"})
 _MAY_LACK = (frozenset[str](), LATENT_KINDS, _COLLECTIVES, LATENT_KINDS | _COLLECTIVES)
@@ -35,13 +40,19 @@ def needed_kinds(spec: ModelSpec, ranks: int) -> frozenset[str]:
 
 
 def chosen_profile(
-    choice: str, accelerator: str, kinds: frozenset[str], shipped: bool = True, engine: str = "vllm-v1"
+    choice: str,
+    accelerator: str,
+    kinds: frozenset[str],
+    shipped: bool = True,
+    engine: str = "vllm-v1",
+    weights: str = "bf16",
 ) -> KernelProfile | None:
     """The profile that a scenario chooses, None for the roofline.
 
     "auto" takes, if the accelerator is one that is ``shipped``, the newest profile that has all ``kinds``: of the
     preset's own engine if there is one, else of vLLM, else of any; where none has latent attention or collectives, one
-    without.
+    without. Of the preset's own engine it takes one without latent attention too, if that has products in the format
+    ``weights`` and another can lend (``lent_latent``).
     Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a broken profile.
     """
     if choice == ROOFLINE:
@@ -51,12 +62,47 @@ def chosen_profile(
         if "/" not in choice and choice not in known:
             raise UnknownNameError("pricing.profile", choice, (AUTO, ROOFLINE, *known))
         return _load(accelerator, choice)
+    names = sorted(known, key=lambda name: _rank(name, engine), reverse=True)
+    if kinds >= LATENT_KINDS:
+        for name in (name for name in names if name.startswith(f"{_PROFILES_OF.get(engine)}-")):
+            profile = _load(accelerator, name)
+            lent = lent_latent(profile, accelerator, kinds) is not None and _multiplies(profile, weights)
+            if (kinds - LATENT_KINDS if lent else kinds) <= set(profile.provenance):
+                return profile
     for wanted in dict.fromkeys(kinds - lacking for lacking in _MAY_LACK):
-        for name in sorted(known, key=lambda name: _rank(name, engine), reverse=True):
+        for name in names:
             profile = _load(accelerator, name)
             if wanted <= set(profile.provenance):
                 return profile
     return None
+
+
+def lent_latent(
+    profile: KernelProfile | None, accelerator: str, kinds: frozenset[str], shipped: bool = True
+) -> KernelProfile | None:
+    """The newest profile of an accelerator that is ``shipped`` with latent attention, for one that lacks it.
+
+    None if ``kinds`` have no such, the profile has its own, or there is no profile to lend to.
+    """
+    if profile is None or not shipped or not kinds >= LATENT_KINDS or _has_latent(profile):
+        return None
+    found = [_load(accelerator, name) for name in available_profiles(accelerator)]
+    having = [other for other in found if _has_latent(other)]
+    return max(having, key=lambda other: _rank(other.name.rpartition("/")[2], _LATENT_LENDER), default=None)
+
+
+def _has_latent(profile: KernelProfile) -> bool:
+    return set(profile.provenance) >= LATENT_KINDS
+
+
+def _multiplies(profile: KernelProfile, weights: str) -> bool:
+    """Whether a profile has products, and experts if any, in a weight format."""
+    dtype = table_dtype(weights)
+    if dtype is None:
+        return False
+    experts = profile.experts is None or any(name in profile.expert_dtypes for name in expert_dtypes(dtype))
+    others = weight_format(weights).of == EXPERTS or (profile.gemms is not None and dtype in profile.gemms.dtypes)
+    return experts and others
 
 
 def lent_collectives(profile: KernelProfile | None, accelerator: str, shipped: bool = True) -> KernelProfile | None:

@@ -1,6 +1,7 @@
 """Formats in which weights are stored: what a matrix takes, and in which numbers the tensor cores multiply."""
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Literal
 
 from simcore.errors import UnknownNameError
@@ -9,14 +10,32 @@ ONE_SCALE = 0
 """A scale group as long as the matrix."""
 
 
+class Role(Enum):
+    """What a tensor is for, as far as its precision or its use by a token depends on it."""
+
+    INPUT_EMBEDDING = "input embedding"
+    HEAD = "head"
+    ATTENTION = "attention"
+    ATTENTION_OUTPUT = "attention output"
+    LINEAR = "linear"
+    EXPERT = "expert"
+    ROUTER = "router"
+    VECTOR = "vector"
+
+
+MATRICES = frozenset({Role.ATTENTION, Role.ATTENTION_OUTPUT, Role.LINEAR, Role.EXPERT})
+"""The matrices of layers, router apart; "linear" ones are those of dense blocks and shared experts."""
+EXPERTS = frozenset({Role.EXPERT})
+
+
 @dataclass(frozen=True, slots=True)
 class WeightFormat:
     """One format of the matrices of layers; whatever else a checkpoint holds stays in ``others_bytes`` each.
 
     A number takes ``bits``; each group of ``scale_rows`` x ``scale_columns`` (output x input; ``ONE_SCALE`` for all)
     has a scale of ``scale_bits``, zero point included. Activations are brought to ``compute_dtype`` where the
-    accelerator multiplies in it, else weights are widened to 16 bits on the way (weight-only). With ``experts_only``
-    the matrices outside the experts keep 16 bits.
+    accelerator multiplies in it, else weights are widened to 16 bits on the way (weight-only). Matrices of roles other
+    than those in ``of`` keep 16 bits. ``kernels`` names the format whose kernels are the same, itself if empty.
     """
 
     name: str
@@ -26,8 +45,9 @@ class WeightFormat:
     scale_rows: int = ONE_SCALE
     scale_columns: int = ONE_SCALE
     others_bytes: int = 2
-    experts_only: bool = False
+    of: frozenset[Role] = MATRICES
     quantises_activations: bool = False
+    kernels: str = ""
 
     def matrix_bytes(self, rows: int, columns: int) -> int:
         """Bytes of one matrix with its scales, rounded up."""
@@ -63,12 +83,53 @@ WEIGHT_FORMATS: dict[str, WeightFormat] = {
         WeightFormat("int4", 4, "bf16", 20, scale_rows=1, scale_columns=128),
         # An 8-bit scale per 16 inputs (NVIDIA's NVFP4).
         WeightFormat("nvfp4", 4, "fp4", 8, scale_rows=1, scale_columns=16, quantises_activations=True),
+        # The same but for the projections to queries, keys and values: nvidia/DeepSeek-R1-0528-FP4-v2, whose model card
+        # says that it quantises the output projection too; checkpoints before it leave all of attention out.
+        WeightFormat(
+            "nvfp4-no-qkv",
+            4,
+            "fp4",
+            8,
+            scale_rows=1,
+            scale_columns=16,
+            of=MATRICES - {Role.ATTENTION},
+            quantises_activations=True,
+            kernels="nvfp4",
+        ),
+        # The same of routed experts alone (model cards of Kimi-K2.5-NVFP4's successors, which say that it is so split).
+        WeightFormat(
+            "nvfp4-experts",
+            4,
+            "fp4",
+            8,
+            scale_rows=1,
+            scale_columns=16,
+            of=EXPERTS,
+            quantises_activations=True,
+            kernels="nvfp4",
+        ),
+        # Weight-only and symmetric, a 16-bit scale per 32 inputs, as Kimi-K2.5 is published (compressed-tensors).
+        WeightFormat("int4-experts", 4, "bf16", 16, scale_rows=1, scale_columns=32, of=EXPERTS, kernels="int4"),
         # An 8-bit scale per 32 inputs, that is 4.25 bits each (OCP Microscaling Formats v1.0), as GPT-OSS is published.
-        WeightFormat("mxfp4", 4, "fp4", 8, scale_rows=1, scale_columns=32, experts_only=True),
+        WeightFormat("mxfp4", 4, "fp4", 8, scale_rows=1, scale_columns=32, of=EXPERTS),
     )
 }
 
-WeightFormatName = Literal["bf16", "fp16", "fp32", "fp8", "fp8-channel", "fp8-block", "int8", "int4", "nvfp4", "mxfp4"]
+WeightFormatName = Literal[
+    "bf16",
+    "fp16",
+    "fp32",
+    "fp8",
+    "fp8-channel",
+    "fp8-block",
+    "int8",
+    "int4",
+    "int4-experts",
+    "nvfp4",
+    "nvfp4-no-qkv",
+    "nvfp4-experts",
+    "mxfp4",
+]
 
 
 def weight_format(name: str) -> WeightFormat:

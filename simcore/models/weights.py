@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import NamedTuple
 
 from simcore.errors import InputError
@@ -13,18 +12,7 @@ from simcore.models.spec import (
     MixtureOfExperts,
     ModelSpec,
 )
-from simcore.models.weight_formats import WeightFormat, weight_format
-
-
-class Role(Enum):
-    """What a tensor is for, as far as its precision or its use by a token depends on it."""
-
-    INPUT_EMBEDDING = "input embedding"
-    HEAD = "head"
-    LINEAR = "linear"
-    EXPERT = "expert"
-    ROUTER = "router"
-    VECTOR = "vector"
+from simcore.models.weight_formats import EXPERTS, Role, WeightFormat, weight_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +96,8 @@ def input_embedding_parameters(spec: ModelSpec) -> int:
 def weight_bytes(spec: ModelSpec, dtype: str | None = None) -> int:
     """Bytes of all weights in the format ``dtype``, by default the one that the model was published in.
 
-    The matrices of attention and feed-forward are in that format; embedding, head, router, norms and biases in 16 bits
-    unless all is in 32. Scales are part of the bytes, not of the parameters.
+    The matrices of attention and feed-forward that the format is for are in it; all else is in 16 bits unless all is
+    in 32. Scales are part of the bytes, not of the parameters.
 
     Raises ``UnknownNameError`` for an unknown format, ``InputError`` for one for experts in a model without any.
     """
@@ -139,14 +127,14 @@ def rank_weight_bytes(
 
 def _checked_format(spec: ModelSpec, dtype: str | None) -> WeightFormat:
     chosen = weight_format(spec.dtype if dtype is None else dtype)
-    if chosen.experts_only and not any(weight.role is Role.EXPERT for weight in weights(spec)):
+    if chosen.of == EXPERTS and not any(weight.role is Role.EXPERT for weight in weights(spec)):
         expected = f"another one for {spec.name}: {chosen.name} is for experts, which it lacks"
         raise InputError("weight dtype", chosen.name, expected)
     return chosen
 
 
 def _tensor_bytes(weight: Weight, chosen: WeightFormat) -> int:
-    if weight.role is Role.EXPERT or (weight.role is Role.LINEAR and not chosen.experts_only):
+    if weight.role in chosen.of:
         return chosen.matrix_bytes(weight.rows, weight.columns)
     return weight.elements * chosen.others_bytes
 
@@ -170,10 +158,10 @@ def _attention(attention: Attention | LatentAttention, hidden_size: int) -> Iter
     value_width = attention.kv_heads * attention.value_head_dim
     heads = attention.kv_heads
     for width, shards in ((query_width, None), (key_width, heads), (value_width, heads)):
-        yield _matrix(width, hidden_size, shards=shards)
+        yield _matrix(width, hidden_size, Role.ATTENTION, shards=shards)
         if attention.projection_bias:
             yield _vector(width, shards=shards)
-    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim)
+    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
     if attention.output_bias:
         yield _vector(hidden_size)
     if attention.query_key_norm:
@@ -185,16 +173,16 @@ def _attention(attention: Attention | LatentAttention, hidden_size: int) -> Iter
 def _latent_attention(attention: LatentAttention, hidden_size: int) -> Iterator[Weight]:
     query_width = attention.query_heads * (attention.nope_head_dim + attention.rope_head_dim)
     if attention.q_lora_rank is None:
-        yield _matrix(query_width, hidden_size)
+        yield _matrix(query_width, hidden_size, Role.ATTENTION)
     else:
-        yield _matrix(attention.q_lora_rank, hidden_size, shards=1)
+        yield _matrix(attention.q_lora_rank, hidden_size, Role.ATTENTION, shards=1)
         yield _vector(attention.q_lora_rank)
-        yield _matrix(query_width, attention.q_lora_rank)
-    yield _matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size, shards=1)
+        yield _matrix(query_width, attention.q_lora_rank, Role.ATTENTION)
+    yield _matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size, Role.ATTENTION, shards=1)
     yield _vector(attention.kv_lora_rank)
     up_width = attention.query_heads * (attention.nope_head_dim + attention.value_head_dim)
-    yield _matrix(up_width, attention.kv_lora_rank)
-    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim)
+    yield _matrix(up_width, attention.kv_lora_rank, Role.ATTENTION)
+    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
 
 
 def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) -> Iterator[Weight]:

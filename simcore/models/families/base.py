@@ -25,8 +25,8 @@ LayerType = Literal["full_attention", "sliding_attention"]
 _DTYPES: Mapping[str | None, str] = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
-class Quantization(BaseModel):
-    """How the weights of a published checkpoint are quantised."""
+class ScaledQuantization(BaseModel):
+    """How the weights of a published checkpoint are quantised where a keyword tells."""
 
     quant_method: Literal["fp8", "mxfp4"]
     weight_block_size: tuple[Literal[128], Literal[128]] | None = Field(None, strict=False)
@@ -35,6 +35,41 @@ class Quantization(BaseModel):
     def weight_format(self) -> str:
         """The name of the format, see ``simcore.models.weight_formats``."""
         return "fp8-block" if self.quant_method == "fp8" and self.weight_block_size else self.quant_method
+
+
+class _PackedWeights(BaseModel):
+    num_bits: Literal[4]
+    group_size: Literal[32]
+    symmetric: Literal[True]
+    type: Literal["int"]
+
+
+class _PackedGroup(BaseModel):
+    weights: _PackedWeights
+
+
+class PackedQuantization(BaseModel):
+    """A checkpoint of compressed-tensors; known are 4-bit integers in groups of 32, of routed experts alone.
+
+    ``ignore`` are the matrices that keep 16 bits, which must be all others: those of attention and of shared experts
+    are asked for by name.
+    """
+
+    quant_method: Literal["compressed-tensors"]
+    config_groups: dict[str, _PackedGroup]
+    ignore: list[str]
+    weight_format: ClassVar[str] = "int4-experts"
+
+    @field_validator("ignore")
+    @classmethod
+    def _experts_alone_are_quantised(cls, ignore: list[str]) -> list[str]:
+        for name in ("self_attn", "shared_experts"):
+            if not any(name in pattern for pattern in ignore):
+                raise ValueError(f"patterns that leave out {name}, as only quantised experts are supported")
+        return ignore
+
+
+Quantization = Annotated[ScaledQuantization | PackedQuantization, Field(discriminator="quant_method")]
 
 
 class DecoderConfig(BaseModel):

@@ -1,7 +1,7 @@
 import pytest
 
 from simcore.cost.calibrated import load_profile
-from simcore.cost.profile_choice import chosen_profile, lent_collectives, needed_kinds
+from simcore.cost.profile_choice import chosen_profile, lent_collectives, lent_latent, needed_kinds
 from simcore.errors import FileError, UnknownNameError
 from simcore.models import load_model
 
@@ -46,8 +46,15 @@ def test_what_is_not_there_is_refused(tmp_path):
 def test_auto_takes_the_kernels_of_the_engine_where_it_can():
     latent = needed_kinds(load_model("deepseek-v3"), 8)
     assert {"mla_context", "mla_generation", "moe", "collective"} < latent
-    for engine, name in (("trtllm", "trtllm-1.3.0rc20"), ("sglang", "sglang-0.5.14"), ("vllm-v1", "trtllm-1.3.0rc20")):
-        profile = chosen_profile("auto", "b200", latent, engine=engine)
+    for engine, weights, name in (
+        ("trtllm", "fp8-block", "trtllm-1.3.0rc20"),
+        ("sglang", "fp8-block", "sglang-0.5.14"),
+        ("vllm-v1", "fp8-block", "trtllm-1.3.0rc20"),  # as vLLM's products of that format were not measured
+        ("vllm-v1", "nvfp4-experts", "vllm-0.24.0"),
+        ("vllm-v1", "int4-experts", "vllm-0.24.0"),
+        ("vllm-v1", "int8", "trtllm-1.3.0rc20"),
+    ):
+        profile = chosen_profile("auto", "b200", latent, engine=engine, weights=weights)
         assert profile is not None
         assert profile.name == f"b200/{name}"
     stand_in = chosen_profile("auto", "l40s", DENSE, engine="trtllm")
@@ -56,6 +63,19 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
     without_latent = chosen_profile("auto", "l40s", latent, engine="sglang")
     assert without_latent is not None
     assert without_latent.name == "l40s/vllm-0.24.0"
+
+
+def test_latent_attention_is_lent_to_a_profile_without():
+    latent = needed_kinds(load_model("kimi-k2.5"), 8)
+    own = load_profile("h200-sxm", "vllm-0.24.0")
+    lent = lent_latent(own, "h200-sxm", latent)
+    assert lent is not None
+    assert lent.name == "h200-sxm/sglang-0.5.14"
+    assert lent_latent(lent, "h200-sxm", latent) is None
+    assert lent_latent(own, "h200-sxm", DENSE) is None
+    assert lent_latent(own, "h200-sxm", latent, shipped=False) is None
+    assert lent_latent(load_profile("l40s", "vllm-0.24.0"), "l40s", latent) is None
+    assert lent_latent(None, "h200-sxm", latent) is None
 
 
 def test_collectives_are_lent_to_a_profile_without():

@@ -19,8 +19,8 @@ from simcore.models import (
 # name: (parameters, KV bytes per token in bf16).
 # Parameters: the count of the safetensors files on the Hugging Face hub, where the hub states one. Not so: gemma-3-27b
 # (as llama.cpp counts the language model), gpt-oss (as GGUF metadata count them), deepseek-v3 (the hub's 684531386000
-# less scales and multi-token prediction), minimax-m2.5
-# (worked out from its configuration; 228.7 billion published), OPT (worked out by hand from arXiv:2205.01068, table 1).
+# less scales and multi-token prediction), kimi-k2.5 and minimax-m2.5 (worked out from their configurations; 1026.5 and
+# 228.7 billion published), OPT (worked out by hand from arXiv:2205.01068, table 1).
 # KV bytes: layers x KV heads x (key + value width) x 2, worked out by hand; opt-13b is the 800 KB of the
 # PagedAttention paper (arXiv:2309.06180, section 3), llama-3.1-405b, qwen2.5-72b and deepseek-v3 stand in
 # "Insights into DeepSeek-V3" (arXiv:2505.09343, table 1).
@@ -30,6 +30,7 @@ EXACT = {
     "gemma-3-27b": (27_009_346_304, 62 * 16 * 256 * 2),
     "gpt-oss-120b": (116_829_156_672, 36 * 8 * 128 * 2),
     "gpt-oss-20b": (20_914_757_184, 24 * 8 * 128 * 2),
+    "kimi-k2.5": (1_026_408_232_448, 61 * 576 * 2),
     "llama-2-13b": (13_015_864_320, 40 * 40 * 256 * 2),
     "llama-2-70b": (68_976_648_192, 327_680),
     "llama-2-7b": (6_738_415_616, 32 * 32 * 256 * 2),
