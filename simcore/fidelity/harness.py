@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from simcore.fidelity.case import Case, Refusal
 from simcore.fidelity.engine_runs import EngineRun
 from simcore.fidelity.known_names import known_names
+from simcore.hardware import load_accelerator
 from simcore.models import MixtureOfExperts, load_model
 
 SHORTEST_SHARE = 0.8
@@ -22,10 +23,23 @@ REQUESTS_PER_CLIENT = 10
 server up before and is answered in full before measurement begins; an idle simulated server keeps nothing of that, so
 the scenario leaves it out."""
 
-_PRECISIONS = {"": "bf16", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp8_block": "fp8", "nvfp4": "nvfp4"}
+MOST_DEVICES = 8
+"""Accelerators of the nodes on which the harness starts single engines; rows of more sum up several."""
+
+_PRECISIONS = {"": "bf16", "int4_wo": "int4", "fp8_block": "fp8"} | {
+    name: name for name in ("bf16", "fp16", "fp8", "nvfp4")
+}
 _CHECKPOINT_PRECISION = {"gpt-oss-120b": "mxfp4", "gpt-oss-20b": "mxfp4"}
 """Models that are served in the precision they were published in, whatever a row calls it."""
-_SIMULATED_PRECISIONS = ("bf16", "fp16", "fp8", "fp8-block", "mxfp4")
+_CHECKPOINT_FORMATS = {
+    ("deepseek-v3", "nvfp4"): "nvfp4-no-qkv",
+    ("kimi-k2.5", "nvfp4"): "nvfp4-experts",
+    ("kimi-k2.5", "int4"): "int4-experts",
+    ("kimi-k2.5", "fp8"): "fp8-block",
+}
+"""What a precision stands for in the checkpoint that is served of a model: DeepSeek-R1-0528-FP4-V2 (the harness's
+.github/configs/nvidia-master.yaml), Kimi-K2.5-NVFP4, Kimi-K2.5 as it is published, and Kimi-K2-Instruct."""
+_SIMULATED_PRECISIONS = ("bf16", "fp16", "fp8", "fp8-block", "mxfp4", "int4-experts")
 _TRT_ALIGNMENT_TOKENS = 64
 _HOST_EXPOSED = {"step_s": 1e-3, "per_request_s": 2.5e-5}
 """The host of an engine that does not prepare the next step while kernels run, as vLLM did only if asked before 0.14.
@@ -37,7 +51,8 @@ class Setup(BaseModel):
     """One entry of ``harness.yaml``: how an engine was started for some models on some accelerators, and asked.
 
     ``harness`` tells for rows of which harness it is. The token budget is ``max_batched_tokens``, or the row's own: its
-    running requests, its prompt and ``tokens_beyond_prompt``.
+    running requests, its prompt and ``tokens_beyond_prompt``. ``expert_parallel`` and ``attention_data_parallel`` tell
+    what a script did with a row's accelerators whatever the row says.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -46,9 +61,11 @@ class Setup(BaseModel):
     harness: Literal["known", "unknown"] = "known"
     models: list[str] | None = None
     accelerators: list[str] | None = None
+    precisions: list[str] | None = None
     versions: list[str] | None = None
     measured_before: date | None = None
     least_concurrency: int = 1
+    least_prompt_tokens: int = 1
     batching: str | None = None
     max_running_requests: int | Literal["concurrency"] | None = None
     max_batched_tokens: int | None = None
@@ -56,7 +73,8 @@ class Setup(BaseModel):
     tokens_beyond_prompt: int | None = None
     receive_interval_steps: int | None = None
     expert_kernels: str | None = None
-    expert_parallel: bool = False
+    expert_parallel: bool | None = None
+    attention_data_parallel: bool = False
     graph_tokens: int | None = None
     overlapped: bool | None = None
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
@@ -73,8 +91,10 @@ class Setup(BaseModel):
             and run.known_harness == (self.harness == "known")
             and (self.models is None or named.model in self.models)
             and (self.accelerators is None or named.accelerator in self.accelerators)
+            and (self.precisions is None or named.precision in self.precisions)
             and (self.versions is None or run.version in self.versions)
             and concurrency >= self.least_concurrency
+            and run.prompt_tokens >= self.least_prompt_tokens
             and (self.measured_before is None or (on is not None and on < self.measured_before))
         )
 
@@ -82,6 +102,16 @@ class Setup(BaseModel):
         """How many requests were measured."""
         requests = self.requests_per_client * concurrency
         return requests if self.most_requests is None else min(requests, self.most_requests)
+
+    def split(self, parallel: dict[str, int]) -> dict[str, int]:
+        """How the accelerators were used, as fields of ``cluster``, given how the row says they were."""
+        if self.attention_data_parallel:
+            devices = parallel.get("tensor_parallel", 1) * parallel.get("data_parallel", 1)
+            return {"data_parallel": devices, "expert_parallel": devices}
+        if self.expert_parallel is None:
+            return parallel
+        kept = {name: size for name, size in parallel.items() if name != "expert_parallel"}
+        return kept | ({"expert_parallel": kept["tensor_parallel"]} if self.expert_parallel else {})
 
     def token_budget(self, concurrency: int, prompt_tokens: int) -> int | None:
         """Tokens that a step may hold; None for the engine preset's."""
@@ -111,6 +141,7 @@ def case_of(run: EngineRun) -> Case | Refusal:
         return Refusal(run.name, labels, concurrency)
     measured = {"ttft_s.mean": run.ttft_s, "tpot_s.mean": run.tpot_s}
     document = _document(run, named, concurrency)
+    labels |= _split_labels(document["cluster"])
     return Case(run.name, labels, document, measured, () if run.known_harness else _plausible(document))
 
 
@@ -128,6 +159,8 @@ def _named(run: EngineRun) -> _Named | str:
     names = known_names()
     if run.mode != "agg":
         return "disaggregated prefill and decode" if run.mode == "disagg" else f"unknown mode {run.mode}"
+    if run.model in names.unsupported_models:
+        return f"{run.model} has {names.unsupported_models[run.model]}, which is not modelled"
     if run.model not in names.models:
         return f"unknown model {run.model}"
     if run.engine not in names.engines:
@@ -137,11 +170,14 @@ def _named(run: EngineRun) -> _Named | str:
     parallel = _parallel(run)
     if isinstance(parallel, str):
         return parallel
-    model = names.models[run.model]
+    model, accelerator = names.models[run.model], names.accelerators[run.system]
     precision = _precision(run, model)
-    if precision not in _SIMULATED_PRECISIONS:
+    if precision.startswith("nvfp4"):
+        if "fp4" not in load_accelerator(accelerator).peak_flops_per_s:
+            return f"precision nvfp4 on {accelerator}, which does not multiply in 4 bits"
+    elif precision not in _SIMULATED_PRECISIONS:
         return f"precision {precision}"
-    return _Named(names.engines[run.engine], model, names.accelerators[run.system], precision, parallel)
+    return _Named(names.engines[run.engine], model, accelerator, precision, parallel)
 
 
 def _parallel(run: EngineRun) -> dict[str, int] | str:
@@ -149,7 +185,8 @@ def _parallel(run: EngineRun) -> dict[str, int] | str:
 
     Rows of the known harness state a product where devices and experts were split by the same number: 8 devices with
     experts of their own are called 8 x 8 for the experts, and 64 of tensor parallelism, or of data parallelism where
-    attention had requests of its own on each.
+    attention had requests of its own on each. So do some where 4 devices with experts of their own are called 16,
+    of 4 for tensor and 4 for data parallelism: more than the nodes have.
     """
     tensor, data, pipeline = run.tensor_parallel, run.attention_data_parallel, run.pipeline_parallel
     experts, across = run.expert_parallel, run.expert_tensor_parallel
@@ -158,6 +195,10 @@ def _parallel(run: EngineRun) -> dict[str, int] | str:
             return {"tensor_parallel": experts, "expert_parallel": experts}
         if (tensor, data) == (1, experts * across):
             return {"data_parallel": experts, "expert_parallel": experts}
+    if run.known_harness and tensor * data > MOST_DEVICES:
+        if tensor == data and (experts, across) == (tensor * data, 1):
+            return {"tensor_parallel": tensor, "expert_parallel": tensor}
+        return "more devices than an engine of a known script"
     if experts * across not in (1, tensor * data):
         return f"experts split over {experts * across} of {tensor * data} devices"
     found = {"tensor_parallel": tensor, "data_parallel": data, "pipeline_parallel": pipeline}
@@ -171,6 +212,8 @@ def _precision(run: EngineRun, model: str) -> str:
         return _CHECKPOINT_PRECISION[model]
     stated = run.expert_precision if is_mixture(model) else run.gemm_precision
     precision = _PRECISIONS.get(stated, stated)
+    if (model, precision) in _CHECKPOINT_FORMATS:
+        return _CHECKPOINT_FORMATS[model, precision]
     published = load_model(model).dtype
     return published if precision == "fp8" and published.startswith("fp8") else precision
 
@@ -183,7 +226,9 @@ def is_mixture(model: str) -> bool:
 def _concurrency(run: EngineRun) -> int | str:
     if run.concurrency is None:
         return run.batch_size or "no concurrency stated"
-    if run.batch_size is not None and run.batch_size != run.concurrency:
+    # Rows that state data parallelism give the batch of one rank.
+    per_rank = run.concurrency // run.attention_data_parallel
+    if run.batch_size not in (None, run.concurrency, per_rank):
         return "a concurrency that several workers share"
     return run.concurrency
 
@@ -201,20 +246,26 @@ def labels_of(run: EngineRun, named: _Named | str) -> dict[str, str]:
         "model": model,
         "kind": "unknown" if isinstance(named, str) else ("MoE" if is_mixture(model) else "dense"),
         "precision": named if isinstance(named, str) else named.precision,
-        "tensor_parallel": str(parallel.get("tensor_parallel", 1)),
-        "experts_and_data": f"{parallel.get('expert_parallel', 1)}/{parallel.get('data_parallel', 1)}",
         "lengths": f"{run.prompt_tokens}/{run.output_tokens}",
         "concurrency": str(run.concurrency or run.batch_size),
+    } | _split_labels(parallel)
+
+
+def _split_labels(parallel: dict[str, Any]) -> dict[str, str]:
+    return {
+        "tensor_parallel": str(parallel.get("tensor_parallel", 1)),
+        "experts_and_data": f"{parallel.get('expert_parallel', 1)}/{parallel.get('data_parallel', 1)}",
     }
 
 
 def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]:
     setup = next(setup for setup in setups() if setup.fits(run, named, concurrency))
+    parallel = setup.split(named.parallel)
     memory: dict[str, Any] = {"prefix_caching": False}
     document: dict[str, Any] = {
         "model": named.model,
         "engine": named.engine,
-        "cluster": {"accelerator": named.accelerator} | named.parallel,
+        "cluster": {"accelerator": named.accelerator} | parallel,
         "memory": memory,
         "precision": {"weights": named.precision, "kv_cache": setup.kv_cache},
         "workload": {
@@ -224,11 +275,9 @@ def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]
             "output_tokens": _length(run.output_tokens, run.known_harness),
         },
     }
-    if setup.expert_parallel:
-        document["cluster"]["expert_parallel"] = run.tensor_parallel
     if setup.kv_cache == "as weights":
-        document["precision"]["kv_cache"] = "fp8" if named.precision.startswith("fp8") else "bf16"
-    batching = _batching(setup, concurrency, run.prompt_tokens)
+        document["precision"]["kv_cache"] = "fp8" if named.precision.startswith(("fp8", "nvfp4")) else "bf16"
+    batching = _batching(setup, concurrency, run.prompt_tokens, parallel.get("data_parallel", 1))
     if batching:
         document["scheduler"] = {"batching": batching}
     if setup.expert_kernels is not None:
@@ -240,12 +289,16 @@ def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]
     return document
 
 
-def _batching(setup: Setup, concurrency: int, prompt_tokens: int) -> dict[str, Any]:
+def _batching(setup: Setup, concurrency: int, prompt_tokens: int, data_groups: int) -> dict[str, Any]:
+    """Settings of a scenario count for all data groups together, as SGLang's do; those of other engines for each."""
+    if setup.engine == "sglang":
+        data_groups = 1
     slots = setup.max_running_requests
+    budget = setup.token_budget(concurrency, prompt_tokens)
     settings = {
         "name": setup.batching,
-        "max_running_requests": concurrency if slots == "concurrency" else slots,
-        "max_batched_tokens": setup.token_budget(concurrency, prompt_tokens),
+        "max_running_requests": slots * data_groups if isinstance(slots, int) else slots and concurrency,
+        "max_batched_tokens": budget and budget * data_groups,
         "receive_interval_steps": setup.receive_interval_steps,
     }
     return {name: value for name, value in settings.items() if value is not None}

@@ -9,11 +9,15 @@ import yaml
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names here by the names there: engine presets, accelerators and models."""
+    """The names here by the names there: engine presets, accelerators and models.
+
+    ``unsupported_models`` tell what a model has that no preset can.
+    """
 
     engines: dict[str, str]
     accelerators: dict[str, str]
     models: dict[str, str]
+    unsupported_models: dict[str, str]
 
 
 @cache

@@ -64,7 +64,13 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         ({"system": "x9"}, "unknown accelerator x9"),
         ({"moe_ep_size": "8"}, "experts split over 8 of 2 devices"),
         ({"moe_tp_size": "2", "moe_ep_size": "2"}, "experts split over 4 of 2 devices"),
-        ({"gemm_quant_mode": "nvfp4"}, "precision nvfp4"),
+        ({"gemm_quant_mode": "nvfp4"}, "precision nvfp4 on h200-sxm, which does not multiply in 4 bits"),
+        ({"gemm_quant_mode": "int8_wo"}, "precision int8_wo"),
+        (
+            {"model_path": "zhipuai/GLM-5"},
+            "zhipuai/GLM-5 has attention to tokens that an indexer chooses, which is not modelled",
+        ),
+        ({"tp_size": "12"}, "more devices than an engine of a known script"),
         ({"batch_size": "2"}, "a concurrency that several workers share"),
         ({"batch_size": "", "silicon_data_source": "gap"}, "no concurrency stated"),
     ],
@@ -196,6 +202,52 @@ def test_a_script_may_have_switched_expert_parallelism_on(tmp_path, measured, ex
     found = case(tmp_path, **change)
     assert isinstance(found, Case)
     assert found.document["cluster"].get("expert_parallel") == experts
+
+
+def known_b200(tmp_path, concurrency, measured, **change):
+    source = f"db-dump/2026-04-27; silicon_concurrency={concurrency}; measured={measured}"
+    fixed = {"system": "b200_sxm", "gemm_quant_mode": "nvfp4", "moe_quant_mode": "nvfp4", "batch_size": ""}
+    found = case(tmp_path, **fixed | {"silicon_data_source": source} | change)
+    assert isinstance(found, Case)
+    Simulation.prepare(found.document, tmp_path)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "prompt", "split", "budget"),
+    [
+        ("8", "1024", {"tensor_parallel": 4}, 1152),
+        ("64", "1024", {"tensor_parallel": 4, "expert_parallel": 4}, 1152),
+        ("256", "1024", {"data_parallel": 4, "expert_parallel": 4}, 4 * 1344),
+        ("64", "8192", {"data_parallel": 4, "expert_parallel": 4}, 4 * 8320),
+    ],
+)
+def test_a_script_may_have_split_attention_where_rows_do_not_say_so(tmp_path, concurrency, prompt, split, budget):
+    sizes = {"tp_size": "4", "moe_tp_size": "4", "moe_ep_size": "1", "isl": prompt}
+    change = {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-V3"}
+    found = known_b200(tmp_path, concurrency, "2025-11-02", **sizes, **change)
+    assert found.document["cluster"] == {"accelerator": "b200"} | split
+    assert found.document["scheduler"]["batching"]["max_batched_tokens"] == budget
+    assert found.document["precision"] == {"weights": "nvfp4-no-qkv", "kv_cache": "fp8"}
+    experts, data = split.get("expert_parallel", 1), split.get("data_parallel", 1)
+    assert found.labels["experts_and_data"] == f"{experts}/{data}"
+
+
+def test_a_script_may_have_left_experts_split_whatever_a_row_says(tmp_path):
+    sizes = {"tp_size": "4", "attention_dp_size": "4", "moe_tp_size": "1", "moe_ep_size": "16", "batch_size": "4"}
+    change = {"model_path": "moonshotai/Kimi-K2.5"}
+    found = known_b200(tmp_path, "16", "2026-03-27", **sizes, **change)
+    assert found.document["cluster"] == {"accelerator": "b200", "tensor_parallel": 4}
+    assert found.document["precision"] == {"weights": "nvfp4-experts", "kv_cache": "fp8"}
+
+
+def test_kimi_is_run_in_the_integers_it_was_published_in(tmp_path):
+    change = {"model_path": "moonshotai/Kimi-K2.5", "gemm_quant_mode": "int4_wo", "moe_quant_mode": "int4_wo"}
+    found = case(tmp_path, **change, tp_size="8")
+    assert isinstance(found, Case)
+    assert found.document["precision"] == {"weights": "int4-experts", "kv_cache": "bf16"}
+    assert found.document["memory"]["gpu_memory_utilization"] == 0.95
+    Simulation.prepare(found.document, tmp_path)
 
 
 @pytest.mark.parametrize(("concurrency", "steps"), [(4, 10), (16, 30), (64, 30)])
