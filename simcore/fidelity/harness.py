@@ -50,15 +50,16 @@ vllm-project/vllm issue 6854; 0.1 ms for each request, issue 6913)."""
 class Setup(BaseModel):
     """One entry of ``harness.yaml``: how an engine was started for some models on some accelerators, and asked.
 
-    ``harness`` tells for rows of which harness it is. The token budget is ``max_batched_tokens``, or the row's own: its
-    running requests, its prompt and ``tokens_beyond_prompt``. ``expert_parallel`` and ``attention_data_parallel`` tell
-    what a script did with a row's accelerators whatever the row says.
+    ``harness`` tells for rows of which harness it is; "any" where rows of an unknown one repeat those of the known. The
+    token budget is ``max_batched_tokens``, or the row's own: its running requests, its prompt and
+    ``tokens_beyond_prompt``. ``expert_parallel`` and ``attention_data_parallel`` tell what a script did with a row's
+    accelerators whatever the row says.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     engine: str
-    harness: Literal["known", "unknown"] = "known"
+    harness: Literal["known", "unknown", "any"] = "known"
     models: list[str] | None = None
     accelerators: list[str] | None = None
     precisions: list[str] | None = None
@@ -66,6 +67,8 @@ class Setup(BaseModel):
     measured_before: date | None = None
     least_concurrency: int = 1
     least_prompt_tokens: int = 1
+    lengths: list[int] | None = None
+    expert_ranks: int | None = None
     batching: str | None = None
     max_running_requests: int | Literal["concurrency"] | None = None
     max_batched_tokens: int | None = None
@@ -83,18 +86,25 @@ class Setup(BaseModel):
     most_requests: int | None = None
     source: str
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the known harness asked: with lengths that vary, and as its scripts say."""
+        return self.harness != "unknown"
+
     def fits(self, run: EngineRun, named: "_Named", concurrency: int) -> bool:
         """Whether a run meets the conditions; one of no stated date counts as late."""
         on = run.measured_on
         return (
             named.engine == self.engine
-            and run.known_harness == (self.harness == "known")
+            and (self.harness == "any" or run.known_harness == self.is_known)
             and (self.models is None or named.model in self.models)
             and (self.accelerators is None or named.accelerator in self.accelerators)
             and (self.precisions is None or named.precision in self.precisions)
             and (self.versions is None or run.version in self.versions)
             and concurrency >= self.least_concurrency
             and run.prompt_tokens >= self.least_prompt_tokens
+            and (self.lengths is None or self.lengths == [run.prompt_tokens, run.output_tokens])
+            and (self.expert_ranks is None or self.expert_ranks == named.parallel.get("expert_parallel", 1))
             and (self.measured_before is None or (on is not None and on < self.measured_before))
         )
 
@@ -140,9 +150,10 @@ def case_of(run: EngineRun) -> Case | Refusal:
     if isinstance(concurrency, str):
         return Refusal(run.name, labels, concurrency)
     measured = {"ttft_s.mean": run.ttft_s, "tpot_s.mean": run.tpot_s}
-    document = _document(run, named, concurrency)
+    setup = next(setup for setup in setups() if setup.fits(run, named, concurrency))
+    document = _document(setup, run, named, concurrency)
     labels |= _split_labels(document["cluster"])
-    return Case(run.name, labels, document, measured, () if run.known_harness else _plausible(document))
+    return Case(run.name, labels, document, measured, () if setup.is_known else _plausible(document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +269,7 @@ def _split_labels(parallel: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]:
-    setup = next(setup for setup in setups() if setup.fits(run, named, concurrency))
+def _document(setup: Setup, run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]:
     parallel = setup.split(named.parallel)
     memory: dict[str, Any] = {"prefix_caching": False}
     document: dict[str, Any] = {
@@ -271,8 +281,8 @@ def _document(run: EngineRun, named: _Named, concurrency: int) -> dict[str, Any]
         "workload": {
             "requests": setup.requests(concurrency),
             "arrivals": {"name": "closed-loop", "concurrency": concurrency},
-            "prompt_tokens": _length(run.prompt_tokens, run.known_harness),
-            "output_tokens": _length(run.output_tokens, run.known_harness),
+            "prompt_tokens": _length(run.prompt_tokens, setup.is_known),
+            "output_tokens": _length(run.output_tokens, setup.is_known),
         },
     }
     if setup.kv_cache == "as weights":

@@ -241,6 +241,25 @@ def test_a_script_may_have_left_experts_split_whatever_a_row_says(tmp_path):
     assert found.document["precision"] == {"weights": "nvfp4-experts", "kv_cache": "fp8"}
 
 
+def test_undated_rows_that_repeat_dated_ones_are_run_like_them(tmp_path):
+    change = {"model_path": "moonshotai/Kimi-K2.5", "tp_size": "8"}
+    change |= {"gemm_quant_mode": "int4_wo", "moe_quant_mode": "int4_wo"}
+    dated = case(tmp_path, **change)
+    undated = case(tmp_path, **change, silicon_data_source="source_file=gap.csv; silicon_concurrency=4")
+    assert isinstance(dated, Case)
+    assert isinstance(undated, Case)
+    assert (dated.document, dated.plausible) == (undated.document, undated.plausible)
+    assert (dated.labels["harness"], undated.labels["harness"]) == ("known", "unknown")
+
+
+@pytest.mark.parametrize(("output", "graphs"), [("1024", {"graph_tokens": 8192}), ("8192", {})])
+def test_prompts_are_in_graphs_where_a_script_says_so(tmp_path, output, graphs):
+    sizes = {"tp_size": "64", "moe_tp_size": "8", "moe_ep_size": "8", "osl": output}
+    change = {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-V3"}
+    found = known_b200(tmp_path, "64", "2026-02-03", **sizes, **change)
+    assert found.document["host"] == graphs
+
+
 def test_kimi_is_run_in_the_integers_it_was_published_in(tmp_path):
     change = {"model_path": "moonshotai/Kimi-K2.5", "gemm_quant_mode": "int4_wo", "moe_quant_mode": "int4_wo"}
     found = case(tmp_path, **change, tp_size="8")
