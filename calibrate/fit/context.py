@@ -11,8 +11,6 @@ from calibrate.fit.grids import (
     attention_families,
     below_a_measured,
     fit_rates,
-    keeps_heads,
-    knots_of,
     on_grid,
     split_by,
 )
@@ -20,8 +18,6 @@ from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import ATTENTION, SampleTable
 from simcore.cost.calibrated.base import Rates, context_work
 from simcore.cost.calibrated.context import CONTEXT_KEYS, ContextTable
-
-_KNOT_RATIO = 1.5
 
 
 class ContextFit(KindFit):
@@ -65,14 +61,12 @@ class ContextFit(KindFit):
         axes = [np.log(axis) for axis in (heads, kv_heads[:1] if alike else kv_heads, spread, tokens)]
         surface = smooth(axes, logs - base) + base
         measured = below_a_measured(~np.isnan(logs))
-        kept = knots_of(tokens, _KNOT_RATIO)
         for i, j, k in np.argwhere(measured.any(axis=3)):
-            if not keeps_heads(heads, i):
-                continue
             latency_s = np.exp(isotonic(surface[i, j, k]))
             at = (int(levels[k]), 0) if level == "batch" else (1, int(levels[k]))
             row = (kv_dtype, head_dim, window, int(heads[i]), int(grid[1][i, j, 0, 0]), *at)
-            builder.add(row, tokens[kept], np.where(measured[i, j, k], latency_s, np.nan)[kept])
+            latency_s = np.where(measured[i, j, k], latency_s, np.nan)
+            builder.add_thinned(row, tokens, latency_s, np.exp(base[i, j, k]))
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
         """See ``KindFit``."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrate.fit.grids import TOLERANCE, knots_of
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates
 from simcore.cost.calibrated.errors import ErrorQuantiles
@@ -49,6 +50,14 @@ class TableBuilder:
     def add(self, row: tuple[Key, ...], knots: NDArray[Any], latency_s: NDArray[np.float64]) -> None:
         """A row; NaN latencies are left out."""
         self._rows.append((row, knots, latency_s))
+
+    def add_thinned(
+        self, row: tuple[Key, ...], knots: NDArray[Any], latency_s: NDArray[np.float64], base_s: NDArray[np.float64]
+    ) -> None:
+        """A row without the knots that readers find by its ratio to ``base_s`` at the others (``without_gaps``)."""
+        known = np.flatnonzero(~np.isnan(latency_s))
+        kept = known[knots_of(np.log(knots[known]), np.log(latency_s[known] / base_s[known]), TOLERANCE)]
+        self.add(row, knots[kept], latency_s[kept])
 
     def build(self) -> KernelTable:
         """The table, without knots that no row has."""

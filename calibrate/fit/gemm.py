@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
-from calibrate.fit.grids import fit_rates, knots_of, on_grid, split_by
+from calibrate.fit.grids import fit_rates, on_grid, split_by
 from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates, gemm_work
@@ -14,7 +14,6 @@ MULTIPLE = 4
 """Tables probe multiples of 16 and their successors; that 4 suffices is what kernels say whose scales must be aligned
 to 16 bytes (DeepGEMM's block scales, four to a load) and what the counts 4, 8 and 12 show for those."""
 _SPLIT = 0.05
-_KNOT_RATIO = 1.4
 _GRID_SHAPES = 64
 
 
@@ -73,20 +72,18 @@ def _add(builder: TableBuilder, dtype: str, multiple_of: int, samples: SampleTab
     shapes = len(set(zip(samples.columns["n"].tolist(), samples.columns["k"].tolist(), strict=True)))
     if shapes < _GRID_SHAPES:
         for _, own in split_by(samples, ["n", "k"]):
-            _add_grid(builder, dtype, multiple_of, own, rates, knot_ratio=1.0)
+            _add_grid(builder, dtype, multiple_of, own, rates)
     else:
-        _add_grid(builder, dtype, multiple_of, samples, rates, _KNOT_RATIO)
+        _add_grid(builder, dtype, multiple_of, samples, rates)
 
 
-def _add_grid(
-    builder: TableBuilder, dtype: str, multiple_of: int, samples: SampleTable, rates: Rates, knot_ratio: float
-) -> None:
+def _add_grid(builder: TableBuilder, dtype: str, multiple_of: int, samples: SampleTable, rates: Rates) -> None:
     (tokens, ns, ks), logs = on_grid(samples, ["tokens", "n", "k"])
     base = np.log(rates.seconds(*gemm_work(dtype, tokens[:, None, None] * 1.0, ns[None, :, None], ks[None, None, :])))
     surface = smooth([np.log(axis) for axis in (tokens, ns, ks)], logs - base) + base
-    kept = knots_of(tokens, knot_ratio)
     for i, n in enumerate(ns):
         for j, k in enumerate(ks):
             if not np.isnan(logs[:, i, j]).all():
                 latency_s = np.exp(isotonic(surface[:, i, j]))
-                builder.add((dtype, multiple_of, int(n), int(k)), tokens[kept], latency_s[kept])
+                row = (dtype, multiple_of, int(n), int(k))
+                builder.add_thinned(row, tokens, latency_s, np.exp(base[:, i, j]))

@@ -8,8 +8,6 @@ from calibrate.fit.grids import (
     attention_families,
     below_a_measured,
     fit_rates,
-    keeps_heads,
-    knots_of,
     on_grid,
     split_by,
 )
@@ -18,7 +16,6 @@ from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates, generation_work
 from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationTable
 
-_KNOT_RATIO = 1.5
 _LEAST_CONTEXT = 16
 """Shorter contexts are left out: they cost what this one does."""
 
@@ -57,13 +54,11 @@ class GenerationFit(KindFit):
         axes = [np.log(axis) for axis in (heads, kv_heads[:1] if alike else kv_heads, batches, contexts)]
         surface = smooth(axes, logs - base) + base
         measured = below_a_measured(~np.isnan(logs))
-        kept = knots_of(contexts, _KNOT_RATIO)
         for i, j, k in np.argwhere(measured.any(axis=3)):
-            if not keeps_heads(heads, i):
-                continue
             latency_s = np.exp(isotonic(surface[i, j, k]))
             row = (kv_dtype, head_dim, window, int(heads[i]), int(grid[1][i, j, 0, 0]), int(batches[k]))
-            builder.add(row, contexts[kept], np.where(measured[i, j, k], latency_s, np.nan)[kept])
+            latency_s = np.where(measured[i, j, k], latency_s, np.nan)
+            builder.add_thinned(row, contexts, latency_s, np.exp(base[i, j, k]))
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
         """See ``KindFit``."""

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates
 
-_COMMON_HEADS = frozenset((2, 4, 8, 16, 24, 32, 40, 64))
+TOLERANCE = 0.015
+"""How far a table may lie from a fit, as a logarithm, for knots left out: half the target for the median error."""
 
 
 def split_by(samples: SampleTable, names: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], SampleTable]]:
@@ -39,15 +40,25 @@ def on_grid(samples: SampleTable, names: Sequence[str]) -> tuple[list[NDArray[An
         return axes, (total / np.where(count, count, np.nan)).reshape(shape)
 
 
-def knots_of(values: NDArray[Any], ratio: float) -> NDArray[np.bool_]:
-    """Which of the ascending values to keep so that each is at least ``ratio`` times the one before; the ends stay."""
-    kept = np.zeros(len(values), dtype=bool)
+def knots_of(positions: NDArray[Any], values: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+    """Which knots to keep so that straight lines between them pass every other within ``tolerance``; the ends stay.
+
+    Split where the line is farthest off, again and again (Ramer, 1972; Douglas & Peucker, 1973).
+    """
+    kept = np.zeros(len(positions), dtype=bool)
     kept[0] = kept[-1] = True
-    last = values[0]
-    for index, value in enumerate(values[:-1]):
-        if value >= ratio * last:
-            kept[index] = True
-            last = value
+    pending = [(0, len(positions) - 1)]
+    while pending:
+        first, last = pending.pop()
+        if last - first < 2:
+            continue
+        inner = slice(first + 1, last)
+        line = np.interp(positions[inner], positions[[first, last]], values[[first, last]])
+        off = np.abs(values[inner] - line)
+        farthest = int(off.argmax())
+        if off[farthest] > tolerance:
+            kept[first + 1 + farthest] = True
+            pending += [(first, first + 1 + farthest), (first + 1 + farthest, last)]
     return kept
 
 
@@ -66,11 +77,6 @@ def below_a_measured(measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
     flipped = measured[..., ::-1, ::-1]
     reached = np.logical_or.accumulate(np.logical_or.accumulate(flipped, axis=-2), axis=-1)
     return np.asarray(reached[..., ::-1, ::-1])
-
-
-def keeps_heads(heads: NDArray[Any], index: int) -> bool:
-    """Whether a table needs a row for these heads: common counts and the ends; others are interpolated."""
-    return index in (0, len(heads) - 1) or len(heads) < 6 or int(heads[index]) in _COMMON_HEADS
 
 
 def attention_families(samples: SampleTable) -> Iterator[tuple[tuple[int, int], SampleTable]]:

@@ -4,13 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
-from calibrate.fit.grids import fit_rates, knots_of, on_grid, split_by
+from calibrate.fit.grids import fit_rates, on_grid, split_by
 from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import moe_work
 from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
 
-_KNOT_RATIO = 1.5
 _MODEL = ("hidden", "intermediate", "experts_per_token", "experts")
 _SPLIT = ("distribution", "tensor_parallel", "expert_parallel", "tokens")
 
@@ -34,12 +33,12 @@ class MoeFit(KindFit):
                 base = np.log(rates[dtype].seconds(*moe_work(dtype, grid[3] * 1.0, *[*shape, grid[1], grid[2]])))
                 axes = [np.arange(len(routings)) * 1.0, *(np.log(axis) for axis in (tps, eps, tokens))]
                 surface = smooth(axes, logs - base) + base
-                kept = knots_of(tokens, _KNOT_RATIO)
                 for i, j, k in np.argwhere(~np.isnan(logs).all(axis=3)):
                     latency_s = np.exp(isotonic(surface[i, j, k]))
                     reach = tokens <= tokens[~np.isnan(logs[i, j, k])][-1]
                     row = (dtype, str(routings[i]), *shape, int(tps[j]), int(eps[k]))
-                    builder.add(row, tokens[kept], np.where(reach, latency_s, np.nan)[kept])
+                    latency_s = np.where(reach, latency_s, np.nan)
+                    builder.add_thinned(row, tokens, latency_s, np.exp(base[i, j, k]))
         return Fitted(builder.build(), rates)
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:

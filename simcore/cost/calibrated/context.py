@@ -20,7 +20,7 @@ from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.price import Source
 from simcore.cost.calibrated.shape_grid import ShapeGrid
-from simcore.cost.calibrated.table import KernelTable
+from simcore.cost.calibrated.table import KernelTable, without_gaps
 
 CONTEXT_KEYS = ("kv_dtype", "head_dim", "window", "heads", "kv_heads", "batch", "prefix")
 _Family = tuple[str, int, int]
@@ -112,7 +112,8 @@ class ContextTable:
         for (kv_dtype, head_dim, window), (keys, latency_s) in table.families(3).items():
             family = str(kv_dtype), int(head_dim), int(window)
             heads, kv_heads, batch, prefix = keys.T[:, :, None]
-            ratios = np.log(latency_s / self._base_s(family, heads, kv_heads, batch, prefix, table.knots))
+            base_s = self._base_s(family, heads, kv_heads, batch, prefix, table.knots)
+            ratios = without_gaps(table.knots, np.log(latency_s / base_s))
             rows = self._rows[family] = sorted({(row[2], row[3]) for row in keys.tolist()})
             shapes = values[family] = {}
             for (*shape, of_batch, of_prefix), ratio in zip(keys.tolist(), ratios, strict=True):

@@ -10,7 +10,7 @@ from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.price import CurvePrice, Source
 from simcore.cost.calibrated.shape_grid import ShapeGrid
-from simcore.cost.calibrated.table import KernelTable
+from simcore.cost.calibrated.table import KernelTable, without_gaps
 
 GEMM_KEYS = ("dtype", "tokens_multiple_of", "n", "k")
 _GRID_SHAPES = 64
@@ -67,7 +67,7 @@ class GemmTable:
         for (dtype, multiple_of), (shapes, latency_s) in table.families(2).items():
             n, k = shapes.T[:, :, None]
             base = rates[str(dtype)].seconds(*gemm_work(str(dtype), table.knots, n, k))
-            ratio = np.log(latency_s / base)
+            ratio = without_gaps(table.knots, np.log(latency_s / base))
             ratios[str(dtype), int(multiple_of)] = dict(zip(map(tuple, shapes.tolist()), ratio, strict=True))
         self._grids = {key: ShapeGrid(values) for key, values in ratios.items()}
         self._is_grid = {key: len(values) >= _GRID_SHAPES for key, values in ratios.items()}

@@ -14,7 +14,7 @@ from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.price import CurvePrice, Source
 from simcore.cost.calibrated.shape_grid import ShapeGrid
-from simcore.cost.calibrated.table import KernelTable
+from simcore.cost.calibrated.table import KernelTable, without_gaps
 
 GENERATION_KEYS = ("kv_dtype", "head_dim", "window", "heads", "kv_heads", "batch")
 _Family = tuple[str, int, int]
@@ -95,7 +95,7 @@ class GenerationTable:
         for (kv_dtype, head_dim, window), (keys, latency_s) in table.families(3).items():
             heads, kv_heads, batch = keys.T[:, :, None]
             work = generation_work(str(kv_dtype), heads, kv_heads, head_dim, batch, table.knots, int(window))
-            ratios = np.log(latency_s / rates[str(kv_dtype)].seconds(*work))
+            ratios = without_gaps(table.knots, np.log(latency_s / rates[str(kv_dtype)].seconds(*work)))
             shapes = values[str(kv_dtype), int(head_dim), int(window)] = {}
             for (*shape, of_batch), ratio in zip(keys.tolist(), ratios, strict=True):
                 if tuple(shape) not in shapes:

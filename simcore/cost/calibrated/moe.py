@@ -10,7 +10,7 @@ from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.price import CurvePrice, Source
 from simcore.cost.calibrated.shape_grid import ShapeGrid, ShapeValues
-from simcore.cost.calibrated.table import KernelTable
+from simcore.cost.calibrated.table import KernelTable, without_gaps
 
 MOE_KEYS = (
     "dtype",
@@ -37,7 +37,8 @@ class MoeTable:
         for (dtype, distribution), (keys, latency_s) in table.families(2).items():
             base_s = self._base_s(str(dtype), table.knots, *keys.T[:, :, None])
             shapes = splits[str(dtype), str(distribution)] = {}
-            for (*shape, tp, ep), ratio in zip(keys.tolist(), np.log(latency_s / base_s), strict=True):
+            ratios = without_gaps(table.knots, np.log(latency_s / base_s))
+            for (*shape, tp, ep), ratio in zip(keys.tolist(), ratios, strict=True):
                 shapes.setdefault(tuple(shape), {})[tp, ep] = ratio
         self._grids = {
             key: {shape: ShapeGrid(values) for shape, values in shapes.items()} for key, shapes in splits.items()

@@ -15,6 +15,25 @@ from simcore.errors import FileError
 Key = str | int
 
 
+def without_gaps(knots: NDArray[np.float64], ratios: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows over ``knots`` whose NaN between known values are filled by straight lines over the knots' logarithms.
+
+    Tables leave out knots that such lines find. NaN before a row's first and after its last known value stays: nothing
+    was measured there.
+    """
+    count = ratios.shape[1]
+    places = np.where(np.isnan(ratios), -1, np.arange(count))
+    below = np.maximum.accumulate(places, axis=1)
+    above = np.minimum.accumulate(np.where(places < 0, count, places)[:, ::-1], axis=1)[:, ::-1]
+    outside = (below < 0) | (above == count)
+    below, above = np.where(outside, 0, below), np.where(outside, 0, above)
+    logs = np.log(knots)
+    width = logs[above] - logs[below]
+    weight = np.divide(logs - logs[below], width, out=np.zeros_like(width), where=width > 0)
+    rows = np.arange(len(ratios))[:, None]
+    return np.where(outside, np.nan, (1.0 - weight) * ratios[rows, below] + weight * ratios[rows, above])
+
+
 @dataclass(frozen=True, slots=True)
 class KernelTable:
     """Latencies by shape and knot. ``keys`` names what tells rows apart; NaN stands where nothing was measured."""
