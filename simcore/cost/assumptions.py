@@ -37,7 +37,8 @@ class HostOverhead:
     The accelerator waits ``step_s`` and ``per_request_s`` in every step: scheduling, input preparation, sampling and
     output, as far as the engine does not do them while kernels run. Steps that are no CUDA graph, called eager, take at
     least ``launch_s`` for each kernel, times the accelerator's ``launch_scale``. Steps of decodes alone are graphs up
-    to ``graph_tokens``, others too if ``mixed_graphs``. A request comes to the queue ``request_s`` after its arrival,
+    to ``graph_tokens``, others too if ``mixed_graphs``; a ``compiled`` engine launches what it compiled, without the
+    modules around it. A request comes to the queue ``request_s`` after its arrival,
     and its prompt is tokenised before, one prompt at a time, in ``per_prompt_token_s`` each token. What an answer takes
     back to its client is counted there too: latencies show no more than the sum. An ``overlapped`` engine schedules a
     step while the one before runs: a request that comes meanwhile waits for one step more.
@@ -51,6 +52,7 @@ class HostOverhead:
     request_s: float = 0.0
     per_prompt_token_s: float = 0.0
     overlapped: bool = False
+    compiled: bool = False
 
 
 ROOFLINE_MATMUL_ERRORS = (-0.39, -0.28, -0.15, -0.12, -0.01, 0.07, 0.15)

@@ -28,10 +28,11 @@ ROUTER_SCORE_ELEMENTS = 2
 """The router's scores are read in 32 bits, and few are kept."""
 NORM_SUM_BYTES = 8
 """A sum of squares each of queries and keys, in 32 bits."""
-LATENT_LAUNCHES = 54
-"""Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself. There are
-about a dozen kernels; what the host takes for them, views and copies included, is that of so many launches. Fitted
-(docs/fidelity.md): engines that differ in all else take as long for these layers where they launch them one by one."""
+LATENT_LAUNCHES = 12
+"""Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""
+UNCOMPILED_LATENT_LAUNCHES = 42
+"""What views, copies and the modules around these kernels take beside them where layers are run as they are written, in
+launches. Fitted (docs/fidelity.md): it is the same for engines that differ in all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,8 @@ class AttentionWork:
 
     A query token and a context token cost ``flops_per_pair``; a context token is read with ``kv_bytes_per_token``, a
     query token read and its result written with ``query_bytes_per_token``. ``window_tokens`` is None without a window.
-    ``shape`` is what measurements are found by, None for attention that none are of.
+    ``shape`` is what measurements are found by, None for attention that none are of. ``uncompiled_launches`` are added
+    to ``launches`` where the engine does not compile its layers.
     """
 
     count: int
@@ -131,6 +133,7 @@ class AttentionWork:
     query_bytes_per_token: float
     shape: AttentionShape | None = None
     launches: int = 1
+    uncompiled_launches: int = 0
 
 
 def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split | None = None) -> Iterator[Operator]:
@@ -202,6 +205,7 @@ def _attention_work(
             query_bytes_per_token=heads * (latent + attention.kv_lora_rank) * ACTIVATION_BYTES,
             shape=shape,
             launches=LATENT_LAUNCHES,
+            uncompiled_launches=UNCOMPILED_LATENT_LAUNCHES,
         )
     dims = attention.head_dim + attention.value_head_dim
     shape = None

@@ -172,6 +172,8 @@ class StepCost:
         launches = sum(operator.count * operator.launches for operator in self.layers)
         launches += sum(all_reduce.count for all_reduce in self.all_reduces) + 2 * exchanges
         launches += sum(work.count * work.launches for work in self.attention)
+        if not host.compiled:
+            launches += sum(work.count * work.uncompiled_launches for work in self.attention)
         self._eager_ns = launches * host.launch_s * prices.roofline.accelerator.launch_scale * NS_PER_S
         self._alone: dict[int, _DecodeCurves] = {}
         self._beside: dict[int, _DecodeCurves] = {}

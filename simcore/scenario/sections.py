@@ -240,6 +240,7 @@ class Host(_Section):
     request_s: StepSeconds = _HOST.request_s
     per_prompt_token_s: KernelSeconds = _HOST.per_prompt_token_s
     overlapped: bool = _HOST.overlapped
+    compiled: bool = _HOST.compiled
 
 
 class Efficiency(_Section):
