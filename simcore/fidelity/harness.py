@@ -79,6 +79,7 @@ class Setup(BaseModel):
     expert_parallel: bool | None = None
     attention_data_parallel: bool = False
     graph_tokens: int | None = None
+    mixed_graphs: bool | None = None
     overlapped: bool | None = None
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
     gpu_memory_utilization: float | None = None
@@ -292,7 +293,7 @@ def _document(setup: Setup, run: EngineRun, named: _Named, concurrency: int) -> 
         document["scheduler"] = {"batching": batching}
     if setup.expert_kernels is not None:
         document["pricing"] = {"profile": "auto", "expert_kernels": setup.expert_kernels}
-    host = {"graph_tokens": setup.graph_tokens, "overlapped": setup.overlapped}
+    host = {name: getattr(setup, name) for name in ("graph_tokens", "mixed_graphs", "overlapped")}
     document["host"] = {name: value for name, value in host.items() if value is not None}
     if setup.gpu_memory_utilization is not None:
         memory["gpu_memory_utilization"] = setup.gpu_memory_utilization

@@ -252,7 +252,7 @@ def test_undated_rows_that_repeat_dated_ones_are_run_like_them(tmp_path):
     assert (dated.labels["harness"], undated.labels["harness"]) == ("known", "unknown")
 
 
-@pytest.mark.parametrize(("output", "graphs"), [("1024", {"graph_tokens": 8192}), ("8192", {})])
+@pytest.mark.parametrize(("output", "graphs"), [("1024", {"graph_tokens": 8192, "mixed_graphs": True}), ("8192", {})])
 def test_prompts_are_in_graphs_where_a_script_says_so(tmp_path, output, graphs):
     sizes = {"tp_size": "64", "moe_tp_size": "8", "moe_ep_size": "8", "osl": output}
     change = {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-V3"}
