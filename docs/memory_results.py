@@ -67,7 +67,8 @@ def document(data: Path) -> Iterator[str]:
         heads; norms, routers, learned positions and projections down to a latent are held whole by each. Where there
         are pipeline stages, each has its terms, and the one with the fewest blocks decides, as every block takes its
         part on each. Data groups and context ranks have blocks each, which are counted together; a request stays in
-        its data group, and one that needs more blocks than a group has is rejected. With `num_gpu_blocks` the terms
+        its data group, and one that needs more blocks than a group has is rejected. Neither has a request blocks of
+        two tenants with `tenant_shares`: what fits is counted where one request fits. With `num_gpu_blocks` the terms
         are shown all the same, and the blocks are those given. With `memory.reservation` the table also says for how
         many tokens a request reserves memory, and as many fit as reserve it.
 

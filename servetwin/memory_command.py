@@ -103,6 +103,11 @@ def _blocks(kv: dict[str, Any]) -> Iterator[str]:
         f"blocks: {kv['blocks']:,} ({source}), {kv['null_blocks']} kept aside, "
         f"{kv['request_blocks']:,} for requests: {kv['tokens']:,} tokens"
     )
+    if kv["tenant_blocks"]:
+        parts = [f"{blocks:,} only for {tenant}" for tenant, blocks in kv["tenant_blocks"].items()]
+        yield escape(
+            f"of these {', '.join(parts)}, {kv['other_blocks']:,} for all others; no request has blocks of two"
+        )
     if kv["pinned_blocks"]:
         yield f"of these {kv['pinned_blocks']:,} are pinned: they hold the beginnings of prompts for good"
 

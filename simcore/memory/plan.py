@@ -1,6 +1,7 @@
 """The KV memory of a scenario: what its replicas can hold, computed or as given."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from policies.eviction import Eviction
 from simcore.errors import InputError
@@ -8,6 +9,7 @@ from simcore.hardware import Accelerator
 from simcore.memory.capacity import MemoryBudget, MemoryDemand
 from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.memory.kv_groups import KvCacheLayout
+from simcore.memory.partitions import divide_blocks
 from simcore.memory.reserved import Reservation
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
@@ -94,7 +96,8 @@ class MemoryPlan:
     ``budgets`` has one entry per pipeline stage and ``decisive`` is the tightest; ``blocks`` are the KV blocks that the
     engine has, ``null_blocks`` of which hold no request's tokens; ``given`` tells that the scenario states them.
     ``windows_stay`` says why nothing leaves sliding windows, where that is so. ``pinned_blocks`` hold the
-    first ``pinned_tokens`` of some prompts for good. ``reservation`` says what requests reserve, if they do.
+    first ``pinned_tokens`` of some prompts for good. ``reservation`` says what requests reserve, if they do;
+    ``tenant_shares`` are those of tenants that have blocks of their own.
     """
 
     demand: MemoryDemand
@@ -110,6 +113,7 @@ class MemoryPlan:
     pinned_blocks: int = 0
     pinned_tokens: int = 0
     reservation: Reservation | None = None
+    tenant_shares: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -155,6 +159,7 @@ class MemoryPlan:
             blocks is not None,
             stay,
             reservation=None if memory.reservation == "none" else memory.reservation,
+            tenant_shares=memory.prefix_cache.tenant_shares,
         )
 
     @property
@@ -191,9 +196,21 @@ class MemoryPlan:
         if releasing:
             return self.releasing_blocks() / self.releasing_layout.blocks_held(tokens)
         held = self.layout.blocks_held(tokens)
-        if self.demand.data_groups > 1 and held > self.group_blocks:
-            return 0.0
-        return (self.request_blocks - self.pinned_blocks) / held
+        return max(self._room_for(held) - self.pinned_blocks, 0) / held
+
+    @property
+    def tenant_blocks(self) -> tuple[dict[str, int], int]:
+        """KV blocks of tenants with a share of their own, and those of all others."""
+        return divide_blocks(self.request_blocks, self.tenant_shares)
+
+    def _room_for(self, blocks: int) -> int:
+        """Blocks in parts of the memory that hold a request of so many; a request lies in one part."""
+        named, others = self.tenant_blocks
+        if not named and self.demand.data_groups == 1:
+            return self.request_blocks
+        if blocks > self.group_blocks:
+            return 0
+        return sum(part for part in (*named.values(), others) if part >= blocks)
 
     def requests_beside(self, budget: MemoryBudget, tokens: int) -> float:
         """How many of ``tokens`` tokens would with the blocks of another budget, the same of them pinned."""

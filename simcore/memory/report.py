@@ -131,6 +131,7 @@ def _kv(plan: MemoryPlan) -> dict[str, Any]:
     of_rank = kv_bytes_per_token(demand.spec, demand.kv_format, plan.ranks, demand.sharing_layers)
     if len(plan.budgets) > 1:  # where a block is of all layers of a stage
         of_rank = plan.decisive.block_bytes // demand.block_size_tokens
+    named, others = plan.tenant_blocks
     return {
         "dtype": demand.kv_format.dtype,
         "scales": demand.kv_format.scales,
@@ -144,6 +145,8 @@ def _kv(plan: MemoryPlan) -> dict[str, Any]:
         "null_blocks": plan.null_blocks,
         "request_blocks": plan.request_blocks,
         "pinned_blocks": plan.pinned_blocks,
+        "tenant_blocks": named,
+        "other_blocks": others,
         "tokens": plan.request_blocks // len(plan.layout.groups) * demand.block_size_tokens,
     }
 

@@ -56,6 +56,13 @@ def test_pinned_blocks_are_no_room_but_what_begins_with_them_fits_more(command, 
     assert found["limit"]["requests_if_prefix_pinned"] == int(mean["fit_if_prefix_pinned"])
 
 
+def test_tenants_with_shares_are_told_their_blocks(command, scenario_file):
+    tenants = "workload.tenants=[{name: gold, share: 0.5}, {name: other, share: 0.5}]"
+    settings = (tenants, "memory.prefix_cache.tenant_shares={gold: 0.25}", "memory.num_gpu_blocks=401")
+    ended = command("memory", scenario_file, *(part for setting in settings for part in ("--set", setting)))
+    assert "of these 100 only for gold, 300 for all others; no request has blocks of two" in ended.out
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [

@@ -121,6 +121,21 @@ def test_no_request_has_more_than_the_blocks_of_its_data_group():
     assert reasons == {"needs more KV blocks than a data-parallel group has": too_large.sum()}
 
 
+def test_no_request_has_blocks_of_two_tenants():
+    """Of 198 blocks gold has 59 and 139 are for others: 63 for 1,000 tokens fit only there, 140 for 2,240 nowhere."""
+    tenants = [{"name": name, "share": 0.5} for name in ("gold", "other")]
+    workload = scenario()["workload"] | {"tenants": tenants}
+    memory = {"num_gpu_blocks": 199, "prefix_cache": {"tenant_shares": {"gold": 0.3}}}
+    document = scenario(workload=workload, memory=memory, max_context_tokens=2240)
+    found = report(document)
+    assert (found.kv["tenant_blocks"], found.kv["other_blocks"]) == ({"gold": 59}, 139)
+    assert found.requests["mean"]["fit"] == 139 / 63
+    assert found.requests["context"]["fit"] == 0
+    requests = servetwin.simulate(document).requests
+    assert 0 < (requests["tenant"] == "gold").sum() < 10
+    assert ((requests["state"] == "rejected") == (requests["tenant"] == "gold")).all()
+
+
 def test_what_requests_reserve_is_what_fits():
     """By limit a prompt and its longest output; without a limit, as by longest, the longest context."""
     workload = scenario()["workload"] | {"max_output_tokens": 700}
