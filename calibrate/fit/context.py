@@ -1,6 +1,6 @@
-"""Attention of prompt chunks: a smooth surface over (heads, batch, tokens), or (heads, prefix, tokens).
+"""Attention of prompt chunks: a smooth surface over (KV dtype, group, KV heads, batch or prefix, tokens).
 
-The latter, of chunks alone, where there are prefixes among the samples; those of several only check the fit.
+Over prefixes, of chunks alone, where there are any among the samples; those of several only check the fit.
 """
 
 import numpy as np
@@ -10,6 +10,7 @@ from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import (
     attention_families,
     below_a_measured,
+    by_group,
     fit_rates,
     on_grid,
     split_by,
@@ -33,40 +34,36 @@ class ContextFit(KindFit):
             full = columns["window"] == 0
             work = context_work(kv_dtype, *shape, 0, columns["batch"] * 1.0, columns["tokens"] + columns["prefix"])
             rates[kv_dtype] = fit_rates(own.latency_s[full], *(amount[full] for amount in work))
-            for family, of_family in attention_families(own):
-                self._add(builder, kv_dtype, family, of_family, rates[kv_dtype])
+        for family, of_family in attention_families(samples):
+            self._add(builder, family, of_family, rates)
         return Fitted(builder.build(), rates)
 
     def _add(
-        self, builder: TableBuilder, kv_dtype: str, family: tuple[int, int], samples: SampleTable, rates: Rates
+        self, builder: TableBuilder, family: tuple[int, int], samples: SampleTable, all_rates: dict[str, Rates]
     ) -> None:
         head_dim, window = family
         level = "prefix" if samples.columns["prefix"].any() else "batch"
         if level == "prefix":
             samples = samples.select(samples.columns["batch"] == 1)
-        # Only one number of KV heads stands beside each number of heads where the two are equal.
-        alike = bool((samples.columns["heads"] == samples.columns["kv_heads"]).all())
-        (heads, kv_heads, levels, tokens), logs = on_grid(samples, ["heads", "kv_heads", level, "tokens"])
-        if alike:
-            logs = np.einsum("hhlt->hlt", logs)[:, None]
-        grid = list(np.meshgrid(heads, kv_heads[:1] if alike else kv_heads, levels, tokens * 1.0, indexing="ij"))
-        if alike:
-            grid[1] = grid[0]
-        batch, prefix = (grid[2], 0.0) if level == "batch" else (1, grid[2] * 1.0)
-        flops, moved = context_work(kv_dtype, grid[0], grid[1], head_dim, window, batch, grid[3] + prefix)
-        if level == "prefix":
-            flops = flops - context_work(kv_dtype, grid[0], grid[1], head_dim, window, 1, prefix)[0]
-        base = np.log(rates.seconds(flops, moved))
+        names = ("kv_dtype", "group", "kv_heads", level, "tokens")
+        (kv_dtypes, groups, kv_heads, levels, tokens), logs = on_grid(by_group(samples), names)
+        group, kv, of_level, length = np.meshgrid(groups, kv_heads, levels, tokens * 1.0, indexing="ij")
+        batch, prefix = (of_level, 0.0) if level == "batch" else (1, of_level * 1.0)
+        base = np.empty_like(logs)
+        for index, kv_dtype in enumerate(kv_dtypes.tolist()):
+            shape = (kv_dtype, group * kv, kv, head_dim, window, batch)
+            flops, moved = context_work(*shape, length + prefix)
+            base[index] = np.log(all_rates[kv_dtype].seconds(flops - context_work(*shape, prefix)[0], moved))
         spread = levels + 64.0 if level == "prefix" else levels  # prefixes start at none
-        axes = [np.log(axis) for axis in (heads, kv_heads[:1] if alike else kv_heads, spread, tokens)]
+        axes = [np.arange(len(kv_dtypes)) * 1.0, *(np.log(axis) for axis in (groups, kv_heads, spread, tokens))]
         surface = smooth(axes, logs - base) + base
         measured = below_a_measured(~np.isnan(logs))
-        for i, j, k in np.argwhere(measured.any(axis=3)):
-            latency_s = np.exp(isotonic(surface[i, j, k]))
+        for place in map(tuple, np.argwhere(measured.any(axis=-1))):
+            d, i, j, k = place
             at = (int(levels[k]), 0) if level == "batch" else (1, int(levels[k]))
-            row = (kv_dtype, head_dim, window, int(heads[i]), int(grid[1][i, j, 0, 0]), *at)
-            latency_s = np.where(measured[i, j, k], latency_s, np.nan)
-            builder.add_thinned(row, tokens, latency_s, np.exp(base[i, j, k]))
+            row = (str(kv_dtypes[d]), head_dim, window, int(groups[i] * kv_heads[j]), int(kv_heads[j]), *at)
+            latency_s = np.where(measured[place], np.exp(isotonic(surface[place])), np.nan)
+            builder.add_thinned(row, tokens, latency_s, np.exp(base[place]))
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
         """See ``KindFit``."""

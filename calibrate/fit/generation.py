@@ -1,4 +1,4 @@
-"""Attention of decodes: a smooth surface over (heads, batch, context) for each number of KV heads."""
+"""Attention of decodes: a smooth surface over (KV dtype, group, KV heads, batch, context) for each kind of heads."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,6 +7,7 @@ from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import (
     attention_families,
     below_a_measured,
+    by_group,
     fit_rates,
     on_grid,
     split_by,
@@ -16,8 +17,7 @@ from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates, generation_work
 from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationTable
 
-_LEAST_CONTEXT = 16
-"""Shorter contexts are left out: they cost what this one does."""
+GRID = ("kv_dtype", "group", "kv_heads", "batch", "context")
 
 
 class GenerationFit(KindFit):
@@ -25,7 +25,7 @@ class GenerationFit(KindFit):
 
     def fit(self, samples: SampleTable) -> Fitted:
         """See ``KindFit``."""
-        samples = samples.select(samples.columns["context"] >= _LEAST_CONTEXT)
+        samples = samples.select(samples.columns["context"] > 0)
         builder = TableBuilder(GENERATION_KEYS)
         rates = {}
         for (kv_dtype,), own in split_by(samples, ["kv_dtype"]):
@@ -34,31 +34,28 @@ class GenerationFit(KindFit):
             lengths = (columns["batch"] * 1.0, columns["context"] * 1.0, columns["window"])
             work = generation_work(kv_dtype, *shape, *lengths)
             rates[kv_dtype] = fit_rates(own.latency_s, *work)
-            for family, of_family in attention_families(own):
-                self._add(builder, kv_dtype, family, of_family, rates[kv_dtype])
+        for family, of_family in attention_families(samples):
+            self._add(builder, family, of_family, rates)
         return Fitted(builder.build(), rates)
 
     def _add(
-        self, builder: TableBuilder, kv_dtype: str, family: tuple[int, int], samples: SampleTable, rates: Rates
+        self, builder: TableBuilder, family: tuple[int, int], samples: SampleTable, all_rates: dict[str, Rates]
     ) -> None:
         head_dim, window = family
-        alike = bool((samples.columns["heads"] == samples.columns["kv_heads"]).all())
-        (heads, kv_heads, batches, contexts), logs = on_grid(samples, ["heads", "kv_heads", "batch", "context"])
-        if alike:
-            logs = np.einsum("hhbc->hbc", logs)[:, None]
-        grid = list(np.meshgrid(heads, kv_heads[:1] if alike else kv_heads, batches, contexts * 1.0, indexing="ij"))
-        if alike:
-            grid[1] = grid[0]
-        work = generation_work(kv_dtype, grid[0], grid[1], head_dim, grid[2], grid[3], window)
-        base = np.log(rates.seconds(*work))
-        axes = [np.log(axis) for axis in (heads, kv_heads[:1] if alike else kv_heads, batches, contexts)]
+        (kv_dtypes, groups, kv_heads, batches, contexts), logs = on_grid(by_group(samples), GRID)
+        base = np.empty_like(logs)
+        for index, kv_dtype in enumerate(kv_dtypes.tolist()):
+            group, kv, batch, context = np.meshgrid(groups, kv_heads, batches, contexts * 1.0, indexing="ij")
+            work = generation_work(kv_dtype, group * kv, kv, head_dim, batch, context, window)
+            base[index] = np.log(all_rates[kv_dtype].seconds(*work))
+        axes = [np.arange(len(kv_dtypes)) * 1.0, *(np.log(axis) for axis in (groups, kv_heads, batches, contexts))]
         surface = smooth(axes, logs - base) + base
         measured = below_a_measured(~np.isnan(logs))
-        for i, j, k in np.argwhere(measured.any(axis=3)):
-            latency_s = np.exp(isotonic(surface[i, j, k]))
-            row = (kv_dtype, head_dim, window, int(heads[i]), int(grid[1][i, j, 0, 0]), int(batches[k]))
-            latency_s = np.where(measured[i, j, k], latency_s, np.nan)
-            builder.add_thinned(row, contexts, latency_s, np.exp(base[i, j, k]))
+        for place in map(tuple, np.argwhere(measured.any(axis=-1))):
+            d, i, j, k = place
+            row = (str(kv_dtypes[d]), head_dim, window, int(groups[i] * kv_heads[j]), int(kv_heads[j]), int(batches[k]))
+            latency_s = np.where(measured[place], np.exp(isotonic(surface[place])), np.nan)
+            builder.add_thinned(row, contexts, latency_s, np.exp(base[place]))
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
         """See ``KindFit``."""

@@ -1,6 +1,7 @@
 """Samples onto grids: repeats averaged, axes found, knots chosen."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,9 @@ def attention_families(samples: SampleTable) -> Iterator[tuple[tuple[int, int], 
     own = samples.columns["heads"] == samples.columns["kv_heads"]
     for part in (samples.select(own), samples.select(~own)):
         yield from split_by(part, ["head_dim", "window"])
+
+
+def by_group(samples: SampleTable) -> SampleTable:
+    """Samples with a further column ``group``, the query heads of each KV head: what one block of threads shares."""
+    group = samples.columns["heads"] // samples.columns["kv_heads"]
+    return replace(samples, columns=samples.columns | {"group": group})
