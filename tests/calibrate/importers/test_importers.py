@@ -93,6 +93,16 @@ def test_the_fastest_kernel_of_a_shape_is_kept(tmp_path):
     assert samples.latency_s.tolist() == [1e-5]
 
 
+def test_attention_in_the_dtype_of_the_cache_is_kept(tmp_path):
+    """Where only another was measured, that stays."""
+    rows = {"kv_cache_dtype": ["fp8", "fp8", "fp8"], "attn_dtype": ["bfloat16", "fp8", "bfloat16"]}
+    rest = {"num_heads": 8, "num_key_value_heads": 2, "head_dim": 64, "batch_size": 1}
+    columns = {name: [value] * 3 for name, value in rest.items()} | {"isl": [16, 16, 32], "latency": [0.01, 0.02, 0.03]}
+    samples = aiconfigurator.read_table(parquet(tmp_path, rows | columns, "context_attention_perf"))
+    assert samples.columns["tokens"].tolist() == [16, 32]
+    assert samples.latency_s == pytest.approx([2e-5, 3e-5])
+
+
 def test_kernels_of_one_dtype_that_differ_much_are_told_apart(tmp_path):
     """Those of experts that an engine takes only if it is told to."""
     kernels = ["triton", "x_marlin_y", "x_marlin_y", "cutlass", "deepgemm"]
