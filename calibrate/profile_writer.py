@@ -61,6 +61,10 @@ def _description(checked: CheckedFit, origin: Origin, versions: list[str]) -> di
         "ranges": _ranges(checked.samples),
         "rates": rates,
         "held_out": {name: _errors(errors) for name, errors in checked.errors.items()},
+        "noise": {
+            name: {"median": round(noise.median, 4), "p90": round(noise.p90, 4)}
+            for name, noise in checked.noise.items()
+        },
     }
 
 

@@ -54,8 +54,8 @@ class ContextFit(KindFit):
             shape = (kv_dtype, group * kv, kv, head_dim, window, batch)
             flops, moved = context_work(*shape, length + prefix)
             base[index] = np.log(all_rates[kv_dtype].seconds(flops - context_work(*shape, prefix)[0], moved))
-        spread = levels + 64.0 if level == "prefix" else levels  # prefixes start at none
-        axes = [np.arange(len(kv_dtypes)) * 1.0, *(np.log(axis) for axis in (groups, kv_heads, spread, tokens))]
+        spread = levels + (64.0 if level == "prefix" else 0.0)  # prefixes start at none
+        axes = [np.arange(len(kv_dtypes)) * 1.0, *(np.log(axis * 1.0) for axis in (groups, kv_heads, spread, tokens))]
         surface = smooth(axes, logs - base) + base
         measured = below_a_measured(~np.isnan(logs))
         for place in map(tuple, np.argwhere(measured.any(axis=-1))):

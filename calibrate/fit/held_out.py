@@ -1,6 +1,6 @@
 """How well fits predict what they have not seen: every fifth grid point is left out, fitted around, and priced."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from calibrate.fit.fitted import Fitted, KindFit
 from calibrate.fit.gemm import GemmFit
 from calibrate.fit.generation import GenerationFit
 from calibrate.fit.moe import MoeFit
+from calibrate.fit.noise import Noise, noise_of
 from calibrate.samples import SHAPE_COLUMNS, SampleTable
 from simcore.cost.calibrated.base import ELEMENT_BYTES, KV_BYTES
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
@@ -32,11 +33,15 @@ EVERY = 5
 
 @dataclass(frozen=True, slots=True)
 class CheckedFit:
-    """A fit of all samples of a kind, with errors measured on fits of four fifths, by group and for "all"."""
+    """A fit of all samples of a kind, with errors measured on fits of four fifths, by group and for "all".
+
+    ``noise`` is an estimate of what measurements are off by themselves, where their grid tells.
+    """
 
     samples: SampleTable
     fitted: Fitted
     errors: dict[str, ErrorQuantiles]
+    noise: dict[str, Noise]
 
 
 def fit_and_check(samples: SampleTable) -> CheckedFit:
@@ -47,8 +52,9 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
     """
     _require_known_types(samples)
     kind_fit = FITS[samples.kind]
-    held = held_out(samples)
-    seen, unseen = samples.select(~held), samples.select(held)
+    points = averaged(samples)
+    held = held_out(points)
+    seen, unseen = points.select(~held), points.select(held)
     if not len(seen):
         raise FileError(samples.file, f"{len(samples)} samples of {samples.kind} are too few to check a fit by")
     prices = kind_fit.predict(kind_fit.fit(seen), unseen)
@@ -58,10 +64,13 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
     unseen = unseen.select(priced)
     logs = np.log(prices[priced] / unseen.latency_s)
     errors = {"all": quantiles(logs)}
+    parts = {"all": points}
     if kind_fit.groups is not None:
         groups = unseen.columns[kind_fit.groups]
         errors |= {str(group): quantiles(logs[groups == group]) for group in np.unique(groups)}
-    return CheckedFit(samples, kind_fit.fit(samples), errors)
+        parts |= {name: points.select(points.columns[kind_fit.groups] == name) for name in errors if name != "all"}
+    noise = {name: found for name, part in parts.items() if (found := noise_of(part)) is not None}
+    return CheckedFit(samples, kind_fit.fit(points), errors, noise)
 
 
 def _require_known_types(samples: SampleTable) -> None:
@@ -76,6 +85,19 @@ def held_out(samples: SampleTable) -> NDArray[np.bool_]:
     columns = [samples.columns[name] for name in SHAPE_COLUMNS[samples.kind]]
     steps = sum(np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns)
     return np.asarray(steps % EVERY == EVERY // 2)
+
+
+def averaged(samples: SampleTable) -> SampleTable:
+    """Each grid point once, at the geometric mean of its repeats."""
+    columns = [samples.columns[name] for name in SHAPE_COLUMNS[samples.kind]]
+    places = np.column_stack([np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns])
+    _, first, of = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    total = np.bincount(of.reshape(-1), weights=np.log(samples.latency_s))
+    once = np.zeros(len(samples), dtype=bool)
+    once[first] = True
+    points = samples.select(once)
+    in_order = of.reshape(-1)[once]
+    return replace(points, latency_s=np.exp(total / np.bincount(of.reshape(-1)))[in_order])
 
 
 def quantiles(logs: NDArray[np.float64]) -> ErrorQuantiles:

@@ -56,7 +56,7 @@ class KernelProfile:
 
     Prices are made once per shape: keep them, they are what is fast. ``provenance`` and ``ranges`` are by kernel kind;
     ``ranges`` holds the least and the greatest of each measured dimension, ``errors`` the held-out errors by kind and
-    dtype ("all" for a kind as a whole).
+    dtype ("all" for a kind as a whole), ``noise`` the median and P90 of what measurements are off by themselves.
     """
 
     def __init__(self, folder: Traversable | Path) -> None:
@@ -76,6 +76,10 @@ class KernelProfile:
         }
         self.errors = {
             kind: {name: held_out.quantiles_of() for name, held_out in table.held_out.items()}
+            for kind, table in document.tables.items()
+        }
+        self.noise = {
+            kind: {name: (noise.median, noise.p90) for name, noise in table.noise.items()}
             for kind, table in document.tables.items()
         }
         parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind]) for kind in document.tables}
@@ -223,6 +227,11 @@ class _HeldOut(_Strict):
         return ErrorQuantiles(self.points, self.median, self.p90, self.bias, tuple(self.quantiles))
 
 
+class _Noise(_Strict):
+    median: float = Field(ge=0)
+    p90: float = Field(ge=0)
+
+
 class _Table(_Strict):
     source: str
     licence: str
@@ -232,6 +241,7 @@ class _Table(_Strict):
     ranges: dict[str, Annotated[list[int], Field(min_length=2, max_length=2)]]
     rates: dict[str, _Rates] = {}
     held_out: dict[str, _HeldOut]
+    noise: dict[str, _Noise] = {}
 
 
 class _Document(_Strict):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from calibrate.fit.held_out import FITS, fit_and_check, held_out
+from calibrate.fit.held_out import FITS, averaged, fit_and_check, held_out
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates, context_work, gemm_work, generation_work
 
@@ -119,3 +119,12 @@ def test_classes_of_token_counts_are_told_apart():
     multiples = {row[1] for row in FITS["gemm"].fit(both).table.rows}
     assert multiples == {1, 4}
     assert {row[1] for row in FITS["gemm"].fit(samples).table.rows} == {1}
+
+
+def test_repeats_of_a_point_count_once_at_their_mean():
+    samples = products()
+    columns = {name: np.concatenate([values, values]) for name, values in samples.columns.items()}
+    latency_s = np.concatenate([samples.latency_s, 4.0 * samples.latency_s])
+    points = averaged(SampleTable("gemm", "h100-sxm", "vllm", "1", columns, latency_s, "x", np.arange(len(latency_s))))
+    assert points.columns["tokens"].tolist() == samples.columns["tokens"].tolist()
+    assert points.latency_s == pytest.approx(2.0 * samples.latency_s)
