@@ -1,11 +1,11 @@
-"""Collectives: a smooth surface over (ranks, bytes) for each operation and implementation, monotone in bytes."""
+"""Collectives: medians of repeats, made monotone in bytes."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import on_grid, split_by
-from calibrate.fit.smooth import isotonic, smooth
+from calibrate.fit.smooth import isotonic
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.collectives import COLLECTIVE_KEYS, CollectiveTable
 
@@ -16,16 +16,9 @@ class CollectiveFit(KindFit):
     def fit(self, samples: SampleTable) -> Fitted:
         """See ``KindFit``."""
         builder = TableBuilder(COLLECTIVE_KEYS)
-        for family, own in split_by(samples, COLLECTIVE_KEYS[:-1]):
-            (ranks, sizes), logs = on_grid(own, ["ranks_per_node", "bytes"])
-            # Each number of ranks has a latency and a rate of its own; the rest varies little with either axis.
-            latency_s = np.exp(logs)
-            floor_s = np.nanmin(latency_s, axis=1, keepdims=True)
-            base = np.log(floor_s + sizes / np.nanmax(sizes / latency_s, axis=1, keepdims=True))
-            surface = smooth([np.log(ranks), np.log1p(sizes)], logs - base) + base
-            for count, known, row in zip(ranks.tolist(), ~np.isnan(logs), surface, strict=True):
-                measured = sizes <= sizes[known][-1]
-                builder.add((*family, count), sizes[measured], np.exp(isotonic(row[measured])))
+        for row, own in split_by(samples, COLLECTIVE_KEYS):
+            (sizes,), logs = on_grid(own, ["bytes"])
+            builder.add(row, sizes, np.exp(isotonic(logs)))
         return Fitted(builder.build())
 
     def predict(self, fitted: Fitted, samples: SampleTable) -> NDArray[np.float64]:
