@@ -300,13 +300,15 @@ class KernelPrices:
 
     def _experts(self, profile: KernelProfile, dtype: str, shape: ExpertMatrices, operator: Operator) -> Price | None:
         hidden, intermediate = shape.hidden, shape.intermediate
-        names = expert_dtypes(dtype)
-        if self.expert_kernels != AUTO:
-            names = (f"{dtype}-{self.expert_kernels}",)
-            known = [name.removeprefix(f"{dtype}-") for name in profile.expert_dtypes if name.startswith(f"{dtype}-")]
-            if self.expert_kernels not in known:
-                raise UnknownNameError("pricing.expert_kernels", self.expert_kernels, (AUTO, *known))
-            of_hidden, of_width = _PADDED.get(self.expert_kernels, (1, 1))
+        names, kernels = expert_dtypes(dtype), self.expert_kernels
+        known = [name.removeprefix(f"{dtype}-") for name in profile.expert_dtypes if name.startswith(f"{dtype}-")]
+        if kernels == AUTO and known and not set(names) & set(profile.expert_dtypes):
+            kernels = known[0]  # the engine has no others on this accelerator
+        if kernels != AUTO:
+            names = (f"{dtype}-{kernels}",)
+            if kernels not in known:
+                raise UnknownNameError("pricing.expert_kernels", kernels, (AUTO, *known))
+            of_hidden, of_width = _PADDED.get(kernels, (1, 1))
             hidden = -(-hidden // of_hidden) * of_hidden
             intermediate = -(-intermediate // (shape.ranks * of_width)) * of_width * shape.ranks
         found = [

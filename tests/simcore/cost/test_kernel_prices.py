@@ -85,3 +85,12 @@ def test_a_router_in_32_bits_is_priced_at_their_rate():
     assert isinstance(price, RooflinePrice)
     rate = RooflineEfficiency().matmul_compute * H100.peak_flops_per_s["fp32"]
     assert price.seconds(8192) == pytest.approx(8192 * 2 * 3072 * 256 / rate)
+
+
+def test_where_an_engine_has_one_kind_of_kernels_they_are_its_default_ones():
+    """vLLM runs mxfp4 experts by Marlin's kernels alone on an L40S."""
+    profile = load_profile("l40s", "vllm-0.24.0")
+    assert [name for name in profile.expert_dtypes if name.startswith("mxfp4")] == ["mxfp4-marlin"]
+    roofline = Roofline.of(load_accelerator("l40s"), RooflineEfficiency(), "mxfp4")
+    price = KernelPrices(roofline, profile).operator(operator("gpt-oss-20b", "experts", "mxfp4"))
+    assert not isinstance(price, RooflinePrice)
