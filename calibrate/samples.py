@@ -74,7 +74,7 @@ class SampleTable:
         self._refuse(~np.isfinite(self.latency_s) | (self.latency_s <= 0), "latency", self.latency_s, "above zero")
         for name, values in self.columns.items():
             if name in TEXT_COLUMNS:
-                self._refuse(values == "", name, values, "not empty")
+                self._refuse(values == "", name, values, "some text")
             else:
                 least = 0 if name in _MAY_BE_ZERO else 1
                 bad = ~np.isfinite(values.astype(np.float64)) | (values < least)
@@ -84,7 +84,8 @@ class SampleTable:
     def _refuse(self, bad: NDArray[np.bool_], name: str, values: NDArray[Any], expected: str) -> None:
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
-            raise FileError(self.file, f"{name} is {values[first]}, expected {expected}", int(self.lines[first]))
+            value = str(values[first]) or "empty"
+            raise FileError(self.file, f"{name} is {value}, expected {expected}", int(self.lines[first]))
 
 
 def joined(tables: Iterable[SampleTable]) -> SampleTable:

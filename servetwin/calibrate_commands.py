@@ -12,7 +12,7 @@ from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitw
 from calibrate.importers.generic import read_samples, write_samples
 from calibrate.profile_writer import Origin, write_profile
 from calibrate.samples import SampleTable, joined
-from simcore.errors import InputError, UnknownNameError
+from simcore.errors import InputError, Phrase, UnknownNameError
 
 _T = TypeVar("_T")
 
@@ -49,6 +49,8 @@ def import_command(
     for table in _read(source, system, root, engine, version):
         groups.setdefault((table.accelerator, table.engine, table.version, table.kind), []).append(table)
     if not groups:
+        if engine is version is None:
+            raise InputError("the source", str(root or system), f"measurements of {source} that can be imported")
         raise InputError("--engine and --version", f"{engine} {version}", "an engine and a version with tables")
     out.mkdir(parents=True, exist_ok=True)
     for (accelerator, made_by, made_with, kind), tables in groups.items():
@@ -108,5 +110,5 @@ def _read(
 
 def _needed(option: str, value: _T | None) -> _T:
     if value is None:
-        raise InputError(option, None, "given for this source")
+        raise InputError(option, Phrase("not given"), "one for this source")
     return value

@@ -37,6 +37,31 @@ _DTYPES = {
     "w4a8_mxfp4_mxfp8": "mxfp4-mxfp8",
 }
 _ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "int8": 1, "fp8": 1, "fp32": 4}
+_MESSAGE_DTYPES = ("nccl_dtype", "allreduce_dtype")
+_NUMBERS = frozenset(
+    [
+        "m",
+        "n",
+        "k",
+        "num_heads",
+        "num_key_value_heads",
+        "head_dim",
+        "window_size",
+        "batch_size",
+        "isl",
+        "step",
+        "hidden_size",
+        "inter_size",
+        "topk",
+        "num_experts",
+        "moe_tp_size",
+        "moe_ep_size",
+        "num_tokens",
+        "num_gpus",
+        "message_size",
+        "latency",
+    ]
+)
 _OPERATIONS = {"alltoall": "all_to_all"}
 _IMPLEMENTATIONS = {"NCCL": "nccl", "vLLM_custom_graph": "custom_graph", "vLLM_custom_eager": "custom_eager"}
 Columns = dict[str, NDArray[Any]]
@@ -77,6 +102,7 @@ def read_table(file: Path) -> SampleTable:
     except (OSError, pa.ArrowInvalid) as error:
         raise FileError(file, f"cannot be read ({error})") from error
     raw = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+    _require_readable(file, raw)
     try:
         columns = read(raw)
         latency_s = raw["latency"].astype(np.float64) * 1e-3
@@ -85,6 +111,20 @@ def read_table(file: Path) -> SampleTable:
     lines = np.arange(1, table.num_rows + 1)
     samples = SampleTable(kind, ACCELERATORS[system], engine, version, columns, latency_s, str(file), lines)
     return _fastest(*_in_cache_dtype(samples.checked(), raw))
+
+
+def _require_readable(file: Path, raw: Columns) -> None:
+    """Raise ``FileError``, naming file and row, for text where numbers belong, and for messages of unknown types."""
+    for name, values in raw.items():
+        if name in _MESSAGE_DTYPES:
+            broken, expected = ~np.isin(_names(values), list(_ELEMENT_BYTES)), f"one of {', '.join(_ELEMENT_BYTES)}"
+        elif name in _NUMBERS and values.dtype == object:
+            broken, expected = np.array([isinstance(value, str | bytes) for value in values]), "a number"
+        else:
+            continue
+        if broken.any():
+            row = int(broken.argmax())
+            raise FileError(file, f"{name} is {values[row]!r}, expected {expected}", row + 1)
 
 
 def read_system(

@@ -34,7 +34,7 @@ def read_collective(path: Path) -> SampleTable:
         "implementation": np.full(count, "nccl"),
         "nodes": file.whole("num_nodes"),
         "ranks_per_node": file.whole("num_gpus_per_node"),
-        "bytes": (file.numbers("size(kb)") * 1024).astype(np.int64),
+        "bytes": file.whole("size(kb)", least=0) * 1024,
     }
     latency_s = file.numbers("time(us)") * 1e-6
     accelerator = ACCELERATORS[path.parent.name]

@@ -39,14 +39,22 @@ class Columns:
                     raise FileError(self.path, f"{name} is {str(cell)!r}, expected a number", int(line)) from None
             raise
 
-    def whole(self, name: str) -> NDArray[np.int64]:
-        """A column of whole numbers."""
+    def whole(self, name: str, least: int | None = None) -> NDArray[np.int64]:
+        """A column of whole numbers, none of them below ``least``."""
         values = self.numbers(name)
-        broken = np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)))
-        if len(broken):
-            line = int(self.lines[broken[0]])
-            raise FileError(self.path, f"{name} is {values[broken[0]]}, expected a whole number", line)
+        broken = ~np.isfinite(values) | (values != np.floor(values))
+        if least is not None:
+            broken |= values < least
+        expected = "a whole number" if least is None else f"a whole number of at least {least}"
+        self.refuse(broken, name, expected)
         return values.astype(np.int64)
+
+    def refuse(self, broken: NDArray[np.bool_], name: str, expected: str) -> None:
+        """Raise ``FileError`` for the first cell of a column that is broken, if any is."""
+        if broken.any():
+            first = int(broken.argmax())
+            cell = str(self.text(name)[first])
+            raise FileError(self.path, f"{name} is {cell!r}, expected {expected}", int(self.lines[first]))
 
 
 class CsvColumns(Columns):

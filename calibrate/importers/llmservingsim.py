@@ -33,17 +33,20 @@ def read_device(root: Path, device: str) -> Iterator[SampleTable]:
         model = "/".join(meta.parts[-4:-2])
         if model not in MODELS:
             raise UnknownNameError(f"{meta}: model", model, MODELS)
-        version = str(_document(meta)["vllm_version"])
+        version = _vllm_version(meta)
         for folder in sorted(meta.parent.glob("tp*")):
             yield from _Folder(folder, device, version, load_model(MODELS[model])).tables()
 
 
-def _document(meta: Path) -> dict[str, Any]:
+def _vllm_version(meta: Path) -> str:
     try:
-        document: dict[str, Any] = yaml.safe_load(meta.read_text(encoding="utf-8"))
-        return document
-    except (OSError, yaml.YAMLError) as error:
+        document = yaml.safe_load(meta.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise FileError(meta, f"cannot be read ({error})") from error
+    version = document.get("vllm_version") if isinstance(document, dict) else None
+    if not isinstance(version, str):
+        raise FileError(meta, "has no vllm_version, expected the version that was profiled")
+    return version
 
 
 class _Folder:
@@ -54,7 +57,10 @@ class _Folder:
         self.device = device
         self.version = version
         self.spec = spec
-        self.ranks = int(folder.name.removeprefix("tp"))
+        ranks = folder.name.removeprefix("tp")
+        if not ranks.isdecimal() or int(ranks) < 1:
+            raise FileError(folder, "expected a folder named tp and a number of ranks, such as tp2")
+        self.ranks = int(ranks)
         self.group: LayerGroup = spec.layer_groups[0]
 
     def tables(self) -> Iterator[SampleTable]:
@@ -117,8 +123,8 @@ class _Folder:
             "head_dim": attention.head_dim,
             "window": 0,
         }
-        tokens, prefix = file.whole("prefill_chunk"), file.whole("kv_prefill")
-        batch, context = file.whole("n_decode"), file.whole("kv_decode")
+        tokens, prefix = file.whole("prefill_chunk", least=0), file.whole("kv_prefill", least=0)
+        batch, context = file.whole("n_decode", least=0), file.whole("kv_decode", least=0)
         chunk, decodes = tokens > 0, batch > 0
         ones = np.ones_like(tokens)
         yield self._table(
@@ -128,7 +134,8 @@ class _Folder:
             "generation_attention", file, decodes & ~chunk, {**columns, "batch": batch, "context": context}
         )
         # The least chunk all but leaves the decodes alone, in the kernel that serves chunks.
-        beside = chunk & decodes & (tokens == tokens[chunk].min()) & (prefix == 0)
+        least = tokens[chunk].min() if chunk.any() else 0
+        beside = chunk & decodes & (tokens == least) & (prefix == 0)
         yield self._table("mixed_generation", file, beside, {**columns, "batch": batch, "context": context})
         mixed = {**columns, "tokens": tokens, "prefix": prefix, "batch": batch, "context": context}
         yield self._table("mixed_attention", file, chunk & decodes, mixed)

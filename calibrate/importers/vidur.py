@@ -32,12 +32,14 @@ def read_profiles(root: Path) -> Iterator[SampleTable]:
 def read_layers(path: Path, accelerator: str) -> Iterator[SampleTable]:
     """The matrix products of a ``mlp.csv``, each with its shape on one rank."""
     file = CsvColumns(path)
-    ranks, tokens = file.whole("num_tensor_parallel_workers"), file.whole("num_tokens")
+    ranks, tokens = file.whole("num_tensor_parallel_workers", least=1), file.whole("num_tokens")
     hidden, width = file.whole("n_embd"), file.whole("n_expanded_embd")
-    heads, kv_heads = file.whole("n_head"), file.whole("n_kv_head")
+    heads, kv_heads = file.whole("n_head", least=1), file.whole("n_kv_head", least=1)
     head_dim = hidden // heads
     kv_per_rank = np.maximum(kv_heads // ranks, 1)
-    gated = np.where(file.text("use_gated_mlp") == "True", 2, 1)
+    has_gate = file.text("use_gated_mlp")
+    file.refuse(~np.isin(has_gate, ("True", "False")), "use_gated_mlp", "True or False")
+    gated = np.where(has_gate == "True", 2, 1)
     shapes = {
         "attn_pre_proj": ((heads // ranks + 2 * kv_per_rank) * head_dim, hidden),
         "attn_post_proj": (hidden, hidden // ranks),
@@ -55,8 +57,8 @@ def read_collective(path: Path, accelerator: str) -> SampleTable:
     """A collective over bytes, each rank's time a row."""
     file = CsvColumns(path)
     operation = path.stem
-    per_node = file.whole("devices_per_node")
-    ranks = file.whole("num_workers")
+    per_node = file.whole("devices_per_node", least=1)
+    ranks = file.whole("num_workers", least=1)
     if np.any(ranks % per_node):
         line = int(file.lines[np.flatnonzero(ranks % per_node)[0]])
         raise FileError(path, "num_workers is no multiple of devices_per_node", line)

@@ -25,4 +25,4 @@ def test_what_is_missing_is_said():
     for command in (["llmservingsim", "--root", "."], ["vidur"]):
         done = CliRunner().invoke(app, ["calibrate", "import", *command])
         assert isinstance(done.exception, InputError)
-        assert "given for this source" in str(done.exception)
+        assert "is not given, expected one for this source" in str(done.exception)

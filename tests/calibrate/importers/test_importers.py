@@ -70,6 +70,8 @@ GOOD = {"gemm_dtype": ["bfloat16"] * 3, "m": [1, 2, 4], "n": [64] * 3, "k": [64]
         ("latency", [0.01, -1.0, 0.02], "line 2: latency is -0.001, expected above zero"),
         ("latency", [0.01, 0.01, float("nan")], "line 3: latency is nan"),
         ("n", [64, 64, 0], "line 3: n is 0, expected a whole number of at least 1"),
+        ("m", ["1", "x", "4"], "line 1: m is '1', expected a number"),
+        ("latency", ["0.01", "fast", "0.02"], "line 1: latency is '0.01', expected a number"),
     ],
 )
 def test_broken_rows_name_file_and_row(tmp_path, column, values, message):
@@ -77,6 +79,12 @@ def test_broken_rows_name_file_and_row(tmp_path, column, values, message):
     with pytest.raises(FileError, match=message) as raised:
         aiconfigurator.read_table(path)
     assert str(path) in str(raised.value)
+
+
+def test_messages_of_an_unknown_data_type_name_file_and_row(tmp_path):
+    rows = {"nccl_dtype": ["half", "odd"], "num_gpus": [2, 2], "message_size": [8, 8], "latency": [0.1, 0.1]}
+    with pytest.raises(FileError, match=r"line 2: nccl_dtype is 'odd', expected one of fp16, bf16"):
+        aiconfigurator.read_table(parquet(tmp_path, rows, "nccl_perf"))
 
 
 def test_missing_columns_and_other_tables_are_refused(tmp_path):
@@ -169,6 +177,55 @@ def test_broken_csv_rows_name_file_and_line(profiles, tmp_path):
             vidur.read_collective(path, "h100-sxm")
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("n_head", "0", "n_head is '0', expected a whole number of at least 1"),
+        ("num_tensor_parallel_workers", "0", "num_tensor_parallel_workers is '0', expected a whole number"),
+        ("use_gated_mlp", "maybe", "use_gated_mlp is 'maybe', expected True or False"),
+    ],
+)
+def test_broken_layers_of_vidur_name_file_and_line(profiles, tmp_path, column, value, message):
+    source = min(profiles.glob("vidur/compute/h100/*/*/mlp.csv"))
+    header, first, *_ = source.read_text(encoding="utf-8").splitlines()
+    cells = first.split(",")
+    cells[header.split(",").index(column)] = value
+    path = tmp_path / "mlp.csv"
+    path.write_text(f"{header}\n{','.join(cells)}\n", encoding="utf-8")
+    with pytest.raises(FileError, match=f"mlp.csv, line 2: {message}"):
+        list(vidur.read_layers(path, "h100-sxm"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("meta.yaml", "a: 1", "meta.yaml: has no vllm_version"),
+        ("meta.yaml", "", "meta.yaml: has no vllm_version"),
+        (
+            "tp1/attention.csv",
+            "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n4,0,-1,9,5.0",
+            "line 2: n_decode is",
+        ),
+        ("tpx/dense.csv", "", "tpx: expected a folder named tp"),
+    ],
+)
+def test_a_broken_folder_of_llmservingsim_names_what_is(profiles, tmp_path, name, text, message):
+    shutil.copytree(profiles / "llmservingsim/RTX4090", tmp_path / "RTX4090")
+    path = tmp_path / "RTX4090/meta-llama/Llama-3.1-8B/bf16" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(FileError, match=message):
+        list(llmservingsim.read_device(tmp_path, "RTX4090"))
+
+
+def test_decodes_without_a_chunk_are_enough(profiles, tmp_path):
+    shutil.copytree(profiles / "llmservingsim/RTX4090", tmp_path / "RTX4090")
+    path = tmp_path / "RTX4090/meta-llama/Llama-3.1-8B/bf16/tp1/attention.csv"
+    path.write_text("prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,2,64,5.0\n", encoding="utf-8")
+    tables = {table.kind: len(table) for table in llmservingsim.read_device(tmp_path, "RTX4090")}
+    assert (tables["generation_attention"], tables["context_attention"], tables["mixed_generation"]) == (1, 0, 0)
+
+
 def test_own_form_goes_round(tmp_path):
     samples = aiconfigurator.read_table(parquet(tmp_path, GOOD))
     path = tmp_path / "own.csv"
@@ -202,7 +259,7 @@ def test_own_form_as_parquet(tmp_path):
     ("line", "column", "value", "message"),
     [
         (2, "version", "0.20", "line 3: version is '0.19.0' in the first row but differs"),
-        (1, "tokens", "1.5", "line 2: tokens is 1.5, expected a whole number"),
+        (1, "tokens", "1.5", "line 2: tokens is '1.5', expected a whole number"),
         (3, "latency_s", "", "line 4: latency_s is '', expected a number"),
     ],
 )
