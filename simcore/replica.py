@@ -81,7 +81,9 @@ class Replica:
         self._next_step_unallocated = False
         self._in_progress: tuple[BatchPlan, int, StepDurations] | None = None
         self._overlapped = overlapped
-        self._timed_arrivals = overlapped and scheduler.times_arrivals
+        prefetches = scheduler.loading is not None and scheduler.loading.tiers.prefetches
+        self._entry_counts = overlapped and (prefetches or not scheduler.ordering.fixed_keys)
+        """Whether it matters when the scheduler sees a request, even if there is no room for it."""
         self._last_start_ns = 0
         self._sampled_rows = 0
         self._row: list[int] = []
@@ -113,11 +115,6 @@ class Replica:
         self._reject(request, reason)
         self._given_up.append(request)
         self._look_again()
-
-    @property
-    def _must_see_arrivals(self) -> bool:
-        """Whether a jump ends with the step in which anybody comes or goes, though none could be admitted."""
-        return self.clients_give_up or self._timed_arrivals
 
     def _abort_given_up(self) -> None:
         for request in self._given_up:
@@ -219,7 +216,7 @@ class Replica:
                     yield self._sleep(plan.retry_ns)
                 continue
             self._open_steps_row(plan, start_ns)
-            disturbed = plan.admits_arrivals or self._must_see_arrivals
+            disturbed = plan.admits_arrivals or self.clients_give_up or self._entry_counts
             cut_short = self._alone and disturbed
             within_ns = next_event_ns - start_ns if cut_short else FOREVER
             if plan.retry_ns is not None:

@@ -20,6 +20,9 @@ class Ordering(ABC):
     preemptive: ClassVar[bool] = False
     falls_by_token: ClassVar[bool] = False
     """Whether the first part of a running request's key falls by one with each token that it generates."""
+    fixed_keys: ClassVar[bool] = False
+    """Whether keys depend on nothing but what is known of a request as it arrives, and nothing else is noted when it
+    enters the queue, so that it may enter it later."""
     stable_steps: int = FOREVER
     """Steps for which the order stands while no request arrives, finishes or is preempted."""
 

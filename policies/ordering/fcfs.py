@@ -1,6 +1,7 @@
 """First come, first served."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.ordering import Ordering
 from policies.views import RequestView
@@ -12,6 +13,8 @@ class FirstComeFirstServed(Ordering):
 
     Source: vLLM's default policy, fcfs.
     """
+
+    fixed_keys: ClassVar[bool] = True
 
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The arrival time."""

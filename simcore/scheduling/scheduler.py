@@ -101,11 +101,6 @@ class Scheduler(SchedulerView):
         for lane in first.lanes:
             lane.lanes = first.lanes
 
-    @property
-    def times_arrivals(self) -> bool:
-        """Whether it matters beside which steps a request is in the queue, and not just who is there as one is free."""
-        return self.groups is not None or self.ordering.promotes_after_s is not None
-
     def submit(self, request: Request, now_s: float) -> None:
         """Enter a request into the queue."""
         self.waiting.push(request, now_s)

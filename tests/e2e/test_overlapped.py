@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.e2e.scenarios import differences, merged, random_scenarios, run, write_models
+from policies.registry import BUILT_IN
+from tests.e2e.scenarios import differences, length, merged, random_scenarios, run, write_models
 from tests.e2e.step_watch import NS_PER_S, watching
+from tests.e2e.test_policies_fast_forward import crowded_scenarios
+from tests.e2e.test_tiers_fast_forward import offloading_scenarios, run_with_content
 
 CHAT = {
     "model": "llama-3.1-8b",
@@ -33,6 +36,81 @@ def test_jumps_and_steps_agree(scenario, overlapped, batching, folder):
     scheduler = scenario["scheduler"] | {"batching": {"name": "prefill-first"} | limits | batching}
     scenario = scenario | {"scheduler": scheduler, "host": {"request_s": 0.0, "overlapped": overlapped}}
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
+    assert differences(jumping, stepping) == []
+
+
+@st.composite
+def full_slots(draw, name):
+    """Long outputs in few slots, so that jumps are long and those who come meanwhile find no room."""
+    scenario = draw(crowded_scenarios("ordering", name))
+    predictor = {"name": draw(st.sampled_from(["class-mean", "moving-average", "prompt-linear"]))}
+    ordering = scenario["scheduler"]["ordering"]
+    if "predictor" in ordering:
+        ordering["predictor"] = predictor
+    slots = draw(st.sampled_from([2, 3, 4]))
+    batching = {"name": "chunked-prefill", "max_running_requests": slots, "max_batched_tokens": 300}
+    scenario["scheduler"]["batching"] = batching
+    scenario["workload"]["output_tokens"] = length((1, 70))
+    changes = {"memory": {"num_gpu_blocks": 3000}, "host": {"request_s": 0.0, "overlapped": True}}
+    return merged(scenario, changes)
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN["ordering"]))
+def test_jumps_and_steps_agree_whatever_orders_the_queue(name, folder):
+    """Keys may be what was learnt by the time at which a request enters the queue."""
+
+    @settings(max_examples=12, deadline=None, derandomize=True, database=None)
+    @given(scenario=full_slots(name))
+    def jumps_as_it_steps(scenario):
+        assert differences(run(scenario, folder), run(scenario, folder, fast_forward=False)) == []
+
+    jumps_as_it_steps()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scenario=offloading_scenarios(), replicas=st.sampled_from([1, 2, 3]))
+def test_jumps_and_steps_agree_with_memory_below_the_gpus(scenario, replicas, folder):
+    changes = {"host": {"request_s": 0.0, "overlapped": True}, "cluster": {"replicas": replicas}}
+    scenario = merged(scenario, changes)
+    jumping, stepping = (run_with_content(scenario, folder, fast_forward=jumps) for jumps in (True, False))
+    assert differences(jumping, stepping) == []
+
+
+def test_prefetching_begins_when_the_scheduler_sees_a_request_though_all_slots_are_taken(folder):
+    gigabytes_per_s = 7.68
+    scenario = {
+        "model": "smollm2-135m",
+        "seed": 493,
+        "cluster": {"accelerator": "h100-sxm"},
+        "host": {"request_s": 0.0, "overlapped": True},
+        "memory": {
+            "num_gpu_blocks": 81,
+            "block_size_tokens": 4,
+            "tiers": [
+                {"name": "cpu", "capacity_gb": 0.00373248},
+                {
+                    "name": "ssd",
+                    "capacity_gb": 0.27652608,
+                    "read_gb_per_s": gigabytes_per_s,
+                    "write_gb_per_s": gigabytes_per_s,
+                },
+            ],
+            "prefetch_from_tiers": True,
+            "host_link": {"to_gpu_gb_per_s": gigabytes_per_s, "from_gpu_gb_per_s": gigabytes_per_s},
+        },
+        "scheduler": {
+            "batching": {"name": "chunked-prefill", "max_running_requests": 2, "max_batched_tokens": 64},
+            "reserve_whole_prompt": False,
+        },
+        "workload": {
+            "requests": 40,
+            "arrivals": {"name": "gamma", "rate_per_s": 833.0, "cv": 2.0},
+            "prompt_tokens": length((40, 120)),
+            "output_tokens": length((1, 40)),
+        },
+    }
+    jumping, stepping = (run_with_content(scenario, folder, fast_forward=jumps) for jumps in (True, False))
+    assert jumping.summary["links"]["ssd to CPU"]["bytes"] > 0
     assert differences(jumping, stepping) == []
 
 
