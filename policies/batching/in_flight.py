@@ -14,9 +14,9 @@ class InFlight(Batching):
 
     A prompt is never cut: it waits until the budget that decodes leave holds all of it. One longer than the budget
     waits until nobody runs and has a step for itself, or, with ``reject_longer``, is turned away as it arrives, as
-    ``trtllm-serve`` does (``_check_arguments`` in ``tensorrt_llm/llmapi/llm.py``).
+    ``trtllm-serve`` does by default, without chunked context (``_check_arguments`` in ``tensorrt_llm/llmapi/llm.py``).
 
-    Source: Orca (Yu et al., OSDI 2022), iteration-level scheduling; TensorRT-LLM, batching without chunked context.
+    Source: Orca (Yu et al., OSDI 2022), iteration-level scheduling; TensorRT-LLM, in-flight batching.
     """
 
     whole_prompts: ClassVar[bool] = True

@@ -89,7 +89,8 @@ def test_the_end_cuts_a_jump_where_it_would_cut_a_step(end_s, tmp_path):
 def test_an_arrival_at_the_very_end_of_a_step_is_served_by_the_next(replicas, offset_ns, tmp_path):
     """It ends a jump on time: a nanosecond later it would have to wait for another step."""
     rows = [(0.0, 100, 400)] * replicas
-    scenario = merged(CHAT, {"cluster": {"replicas": replicas}, "workload": {"rows": rows}})
+    changes = {"cluster": {"replicas": replicas}, "host": {"overlapped": False}, "workload": {"rows": rows}}
+    scenario = merged(CHAT, changes)
     with watching() as watch:
         run(scenario, tmp_path, fast_forward=False)
     ends_ns = [end_ns for _, end_ns, _ in watch.steps[0]]
