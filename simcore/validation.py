@@ -213,7 +213,10 @@ def _members(union: Schema) -> Iterable[Schema]:
 
 
 def _names(schema: Schema) -> list[str]:
-    """The values that a literal or an enumeration allows."""
+    """The values that a literal or an enumeration allows, or those among the choices of a union."""
+    if schema["type"] == "union":
+        choices = (choice[0] if isinstance(choice, tuple) else choice for choice in schema["choices"])
+        return [name for choice in choices for name in _names(choice)]
     if schema["type"] == "enum":
         return [str(member.value) for member in schema["members"]]
     return [str(value) for value in schema.get("expected", ())]

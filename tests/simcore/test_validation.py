@@ -231,6 +231,16 @@ def test_what_is_not_understood_still_gets_a_sentence(document: dict[str, Any], 
     assert sentence(document, Beyond).startswith(expected)
 
 
+class Routed(Strict):
+    routing: Literal["balanced", "power-law"] | list[float] = "balanced"
+
+
+def test_names_of_which_a_list_may_stand_instead_are_named() -> None:
+    assert sentence({"routing": "power"}, Routed) == (
+        "routing is 'power', expected one of balanced, power-law. Did you mean 'power-law'?"
+    )
+
+
 def test_every_problem_is_an_input_error() -> None:
     with pytest.raises(ValidationError) as caught:
         Scenario.model_validate({})
