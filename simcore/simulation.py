@@ -79,7 +79,7 @@ class Simulation:
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         check_named_senders(scenario, workload)
         plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
-        check_warm_up(scenario, has_contents(workload))
+        check_warm_up(scenario, workload, has_contents(workload))
         plan = with_pins(plan, scenario, spec, workload)
         _check_samples(scenario, samples_per_request(workload))
         Offloading.build(scenario, plan, Clock())  # so that what is wrong with it is told now

@@ -15,7 +15,7 @@ _FIELD = "memory.prefix_cache.warm_up_requests"
 _PINNED = "memory.prefix_cache.pinned_tokens"
 
 
-def check_warm_up(scenario: Scenario, shares_content: bool) -> None:
+def check_warm_up(scenario: Scenario, workload: Workload, shares_content: bool) -> None:
     """Raise ``InputError`` if prompts are to be cached in advance and that is not possible."""
     cache = scenario.memory.prefix_cache
     if cache.pinned_tokens and not cache.warm_up_requests:
@@ -31,6 +31,10 @@ def check_warm_up(scenario: Scenario, shares_content: bool) -> None:
     for reason, holds in reasons.items():
         if holds:
             raise InputError(_FIELD, cache.warm_up_requests, f"0, since {reason}")
+    samples = samples_per_request(workload)
+    found = len(first_requests(workload, cache.warm_up_requests * samples)) // samples
+    if found < cache.warm_up_requests:
+        raise InputError(_FIELD, cache.warm_up_requests, f"at most {found}, as many as the workload has")
 
 
 def with_pins(plan: MemoryPlan, scenario: Scenario, spec: ModelSpec, workload: Workload) -> MemoryPlan:

@@ -88,7 +88,7 @@ def scenarios(draw):
         {"name": "poisson", "rate_per_s": draw(st.sampled_from([1000.0, 20.0]))},
         (1, draw(st.sampled_from([40, 8]))),
         (draw(st.sampled_from([20, 1])), draw(st.sampled_from([60, 20]))),
-        requests=16 - draw(st.integers(1, 15)),
+        requests=16 - draw(st.integers(1, 13)),
     )
     prefix_tokens = draw(st.sampled_from([80, 64, 33]))
     prefix = {"name": "shared", "tokens": {"name": "fixed", "tokens": prefix_tokens}, "among": among}

@@ -112,3 +112,10 @@ def test_a_workload_that_says_nothing_cannot_warm_a_cache():
     del document["workload"]["prefix"]
     with pytest.raises(InputError, match="since nothing is known of what its requests contain"):
         prepare(document)
+
+
+def test_no_more_can_be_warmed_up_than_there_is():
+    document = scenario(prefix_cache={"warm_up_requests": 10_000})
+    requests = document["workload"]["requests"]
+    with pytest.raises(InputError, match=rf"warm_up_requests is 10000, expected at most {requests}, as many as"):
+        servetwin.simulate(document)
