@@ -75,7 +75,8 @@ def test_decodes_read_a_part_of_every_context_and_memory_adds_up():
     alone, parted = (run.cost.compiled_attention[0].decodes_ns(64, read, False) for run in (one, four))
     assert parted == pytest.approx(one.cost.compiled_attention[0].decodes_ns(64, read // 4, False), rel=0.02)
     assert parted < alone
-    assert four.memory.request_blocks == pytest.approx(4 * one.memory.request_blocks, rel=0.02)
+    # and a little more, since a rank needs room for the activations of its own part of a step alone
+    assert 4 * one.memory.request_blocks <= four.memory.request_blocks <= 4.2 * one.memory.request_blocks
 
 
 def test_jumping_over_steps_equals_taking_them():
