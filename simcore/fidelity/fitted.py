@@ -7,19 +7,20 @@ import numpy as np
 from simcore.fidelity.case import Outcome
 
 FITTED = (
-    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 "
-    "with prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), "
-    "TensorRT-LLM's on GPT-OSS-120B on B200 (8 rows), and what latent attention takes to launch on DeepSeek-V3 on "
-    "H200 under SGLang (2 rows), whose other constants are those of the first two. That hosts of B200 launch kernels "
-    "in three quarters of the time is inferred from the first two fits. Kernels are priced by measurements of "
-    "kernels, all else is assumed; no constant has seen another row. Choices of structure are not blind: that "
-    "tokens are routed with a mild skew, how many kernels an operator launches, that steps without a graph are bound "
-    "by launches, that products are held to the rate of a loaded device, that engines schedule a step ahead and hide "
-    "what they prepare for each request, that compiled layers launch without the modules around them, and that a model "
-    "of experts that was not measured takes the mean of its nearest were settled while looking at the errors of all rows of a known harness. So was, on the run of two RTX "
-    "PRO 6000, that accelerators joined by PCIe alone reach each other through the host where a run's configuration "
-    "describes a link of that rate; what such a transfer takes is fitted to collectives of other GPUs. How rows of an "
-    "unknown harness were run, and what their bands leave open of it, was settled while looking at theirs."
+    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 with "
+    "prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), TensorRT-LLM's on "
+    "GPT-OSS-120B on B200 (8 rows), and what latent attention takes to launch on DeepSeek-V3 on H200 under SGLang (2 "
+    "rows), whose other constants are those of the first two. That hosts of B200 launch kernels in three quarters of "
+    "the time is inferred from the first two fits. Kernels are priced by measurements of kernels, all else is "
+    "assumed; no constant has seen another row. Choices of structure are not blind: that tokens are routed with a "
+    "mild skew, how many kernels an operator launches, that steps without a graph are bound by launches, that "
+    "products are held to the rate of a loaded device, that engines schedule a step ahead and hide what they prepare "
+    "for each request, that compiled layers launch without the modules around them, and that a model of experts that "
+    "was not measured takes the mean of its nearest were settled while looking at the errors of all rows of a known "
+    "harness. So was, on the run of two RTX PRO 6000, that accelerators joined by PCIe alone reach each other through "
+    "the host where a run's configuration describes a link of that rate; what such a transfer takes is fitted to "
+    "collectives of other GPUs. How rows of an unknown harness were run, and what their bands leave open of it, was "
+    "settled while looking at theirs."
 )
 """Which constants were fitted on which rows of the files compared with here."""
 
