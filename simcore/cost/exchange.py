@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
-from simcore.cost.kernel_prices import KernelPrices, Price
+from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import ACTIVATION_BYTES
+from simcore.cost.prices import Price
 from simcore.cost.split import Split
 from simcore.models import MixtureOfExperts, ModelSpec
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
-from simcore.cost.kernel_prices import KernelPrices, Price
+from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import ACTIVATION_BYTES
+from simcore.cost.prices import Price
 from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost
 from simcore.memory.kv_bytes import KvFormat

@@ -7,7 +7,7 @@ from math import ceil, floor
 
 from simcore.clock import NS_PER_S
 from simcore.cost.calibrated import Source
-from simcore.cost.kernel_prices import Price
+from simcore.cost.prices import Price
 from simcore.cost.step_cost import CompiledAttention, StepCost
 from simcore.cost.work import Shape, WorkCounter
 from simcore.metrics.token_gaps import StepDurations

@@ -12,7 +12,7 @@ from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.calibrated import Curve, GenerationPrice
 from simcore.cost.exchange import deal, expert_exchange
-from simcore.cost.kernel_prices import AttentionPrices, KernelPrices
+from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import (
     AttentionWork,
     Operator,
@@ -21,6 +21,7 @@ from simcore.cost.operators import (
     head_operators,
     layer_operators,
 )
+from simcore.cost.prices import AttentionPrices
 from simcore.cost.ring import Ring, merge_of, ring_of
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.split import Split, mixture_layers

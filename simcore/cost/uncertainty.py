@@ -25,8 +25,9 @@ from simcore.cost.assumptions import (
 )
 from simcore.cost.calibrated import ContextPrice, GenerationPrice, KernelProfile, Source
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
-from simcore.cost.kernel_prices import AttentionPrices, KernelPrices, Price
+from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import AttentionWork, Matrix, Operator
+from simcore.cost.prices import AttentionPrices, Price
 
 KINDS = (
     "gemm",

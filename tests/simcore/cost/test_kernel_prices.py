@@ -4,8 +4,9 @@ import pytest
 
 from simcore.cost.assumptions import ROUTING, RooflineEfficiency
 from simcore.cost.calibrated import available_profiles, load_profile
-from simcore.cost.kernel_prices import KernelPrices, RooflinePrice
+from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import attention_work, layer_operators
+from simcore.cost.prices import RooflinePrice
 from simcore.cost.roofline import Roofline
 from simcore.errors import UnknownNameError
 from simcore.hardware import load_accelerator
