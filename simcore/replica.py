@@ -84,6 +84,7 @@ class Replica:
         prefetches = scheduler.loading is not None and scheduler.loading.tiers.prefetches
         self._entry_counts = overlapped and (prefetches or not scheduler.ordering.fixed_keys)
         """Whether it matters when the scheduler sees a request, even if there is no room for it."""
+        self._schedules_ahead = overlapped and not self._entry_counts and scheduler.loading is None
         self._last_start_ns = 0
         self._sampled_rows = 0
         self._row: list[int] = []
@@ -223,7 +224,8 @@ class Replica:
                 within_ns = min(within_ns, max(plan.retry_ns - start_ns, 1))
             if scheduler.incoming:
                 within_ns = 0
-            durations_ns = self._price(plan, within_ns)
+            more = int(within_ns > 0 and self._outlasts_arrivals(plan))
+            durations_ns = self._price(plan, within_ns, more)
             if scheduler.swapping is not None:
                 durations_ns = self._after_swaps(scheduler.swapping, start_ns, durations_ns)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
@@ -242,9 +244,10 @@ class Replica:
                     self._in_progress, self._next_step_unallocated = None, False
                     continue
                 ends_ns = list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
-                steps = bisect_left(ends_ns, clock.now_ns) + 1
-                end_ns = ends_ns[steps - 1]
-                self._in_progress = (plan, start_ns, durations_ns[:steps])
+                steps = bisect_left(ends_ns, clock.now_ns) + 1 + self._outlasts_arrivals(plan)
+                durations_ns = durations_ns[:steps]
+                end_ns = ends_ns[len(durations_ns) - 1]
+                self._in_progress = (plan, start_ns, durations_ns)
                 if end_ns > clock.now_ns:
                     yield Alarm(clock, end_ns - clock.now_ns, STEP_END)
             plan, start_ns, durations_ns = self._in_progress
@@ -271,8 +274,19 @@ class Replica:
         sampled_rows = plan.decoding + len(plan.chunks)
         return to_s(self._cost.step_ns(plan, self.scheduler.pool, sampled_rows)) if sampled_rows else 0.0
 
-    def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
-        """How long the steps to run now take: one, or as many as the plan stands for and ``within_ns`` allows."""
+    def _outlasts_arrivals(self, plan: BatchPlan) -> bool:
+        """Whether the step after that in which a request comes is sure to be like it, as it is scheduled already.
+
+        With nobody in the queue, there is nobody that it could admit.
+        """
+        disturbed = self.scheduler.waiting.size or self.clients_give_up or plan.retry_ns is not None
+        return self._schedules_ahead and not disturbed
+
+    def _price(self, plan: BatchPlan, within_ns: int, more: int) -> StepDurations:
+        """How long the steps to run now take: one, or as many as the plan stands for and the rest allows.
+
+        That is until one ends at or after ``within_ns``, and ``more`` steps then.
+        """
         scheduler, pool = self.scheduler, self.scheduler.pool
         if plan.chunks or plan.stalled:
             self._sampled_rows = self._rows_sampled(plan)
@@ -283,7 +297,7 @@ class Replica:
             for window in pool.windows:
                 steps = min(steps, window.steps_to_crossing(pool.steps))
             steps = scheduler.steps_before_shortage(steps)
-        return self._cost.decode_steps_ns(pool, steps, within_ns)
+        return self._cost.decode_steps_ns(pool, steps, within_ns, more)
 
     @staticmethod
     def _rows_sampled(plan: BatchPlan) -> int:

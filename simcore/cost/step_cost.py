@@ -120,11 +120,24 @@ to read that the requests add, whatever their context. With a curve over context
 class _DecodeCurves:
     """Attention of so many requests that decode over their context in total, in nanoseconds, by kind of layers.
 
-    None where the roofline must do; ``only`` is the one curve of a model whose layers all read the whole context.
+    None where the roofline must do. Where it need not, ``windowed`` are the curves with the window that each reads;
+    ``only`` is the one curve of a model whose layers all read the whole context.
     """
 
     by_kind: tuple[Curve | None, ...]
+    windowed: tuple[tuple[Curve, int | None], ...]
     only: Curve | None
+
+    def next_step_ns(self, pool: DecodePool) -> float:
+        """Attention of the next step of all members, by ``windowed``."""
+        total = 0.0
+        for curve, index in self.windowed:
+            if index is None:
+                total += curve.at(pool.context_tokens + pool.size)
+            else:
+                window = pool.windows[index]
+                total += curve.at(window.tokens + window.growing)
+        return total
 
 
 class StepCost:
@@ -234,11 +247,12 @@ class StepCost:
             price += max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
         return price
 
-    def decode_steps_ns(self, pool: DecodePool, steps: int, within_ns: int = FOREVER) -> StepDurations:
+    def decode_steps_ns(self, pool: DecodePool, steps: int, within_ns: int = FOREVER, more: int = 0) -> StepDurations:
         """How long each of the next decode steps takes, in nanoseconds.
 
-        There are ``steps`` of them, or as many as it takes for one to end at or after ``within_ns``, if that is fewer.
-        Every member decodes in each of them, and nothing else runs. No step may lie beyond a window crossing.
+        There are ``steps`` of them, or as many as it takes for one to end at or after ``within_ns`` and ``more`` after
+        that, if those are fewer. Every member decodes in each of them, and nothing else runs. No step may lie beyond a
+        window crossing.
         """
         size, context = pool.size, pool.context_tokens
         base = self._without_attention_ns(size, size, size)
@@ -246,31 +260,38 @@ class StepCost:
             base += self._merge_ns(size)
         curves = self._alone.get(size) or self._curves(self._alone, size)
         curve = curves.only
-        if curve is None:
-            terms = self._decode_terms(pool, size, curves)
-            first = self._decode_list_ns(terms, 1, base)[0]
-        else:
+        if curve is not None:
             first = round(curve.at(context + size) + base)
-        steps = min(steps, within_ns // first + 1)  # no later step is shorter than the first
+        elif curves.windowed:
+            first = round(curves.next_step_ns(pool) + base)
+        else:
+            first = self._decode_list_ns(self._decode_terms(pool, size, curves), 1, base)[0]
+        steps = min(steps, within_ns // first + 1 + more)  # no later step is shorter than the first
         if steps == 1:
             return [first]
         if steps > (_SCALAR_STEPS if curve is None else _WALKED * _SCALAR_STEPS):
             array = self._decode_array_ns(self._decode_terms(pool, size, curves), steps, base)
-            return array if within_ns == FOREVER else array[: array.cumsum().searchsorted(within_ns) + 1]
+            return array if within_ns == FOREVER else array[: array.cumsum().searchsorted(within_ns) + 1 + more]
         if curve is None:
-            durations = self._decode_list_ns(terms, steps, base)
+            durations = self._decode_list_ns(self._decode_terms(pool, size, curves), steps, base)
         else:
             durations = [round(price + base) for price in curve.along_steps(context, size, steps)]
-        excess = sum(durations) - within_ns
-        while excess >= durations[-1]:
-            excess -= durations.pop()
-        return durations
+        enough = len(durations) - more
+        excess = sum(durations[:enough]) - within_ns
+        while enough > 1 and excess >= durations[enough - 1]:
+            enough -= 1
+            excess -= durations[enough]
+        return durations[: enough + more]
 
     def _curves(self, cache: dict[int, _DecodeCurves], decoding: int) -> _DecodeCurves:
         beside_chunks = cache is self._beside
         by_kind = tuple(kind.decode_curve(decoding, beside_chunks) for kind in self.compiled_attention)
         only = by_kind[0] if len(by_kind) == 1 and not self.window_tokens else None
-        curves = cache[decoding] = _DecodeCurves(by_kind, only)
+        kinds = zip(by_kind, self.compiled_attention, strict=True)
+        windowed = tuple((curve, kind.window) for curve, kind in kinds if curve is not None)
+        if len(windowed) < len(by_kind):
+            windowed = ()
+        curves = cache[decoding] = _DecodeCurves(by_kind, windowed, only)
         return curves
 
     def _decode_terms(self, pool: DecodePool, decoding: int, curves: _DecodeCurves) -> list[_Term]:
@@ -361,6 +382,8 @@ class StepCost:
         curves = cache.get(plan.decoding) or self._curves(cache, plan.decoding)
         if curves.only is not None and not plan.stalled:
             return curves.only.at(pool.context_tokens + pool.size)
+        if curves.windowed and not plan.stalled:
+            return curves.next_step_ns(pool)
         total = 0.0
         stalled = [pool.context_of(request.origin) for request in plan.stalled]
         terms = self._decode_terms(pool, plan.decoding, curves)

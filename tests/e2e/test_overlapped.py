@@ -1,10 +1,13 @@
 """An engine that schedules a step while the one before runs sees who came meanwhile one step later."""
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.registry import BUILT_IN
+from simcore.scheduling.scheduler import Scheduler
 from tests.e2e.scenarios import differences, length, merged, random_scenarios, run, write_models
 from tests.e2e.step_watch import NS_PER_S, watching
 from tests.e2e.test_policies_fast_forward import crowded_scenarios
@@ -130,6 +133,18 @@ def test_who_comes_during_a_step_waits_for_one_more(overlapped, offset_ns, repli
     assert differences(jumping, stepping) == []
     scheduled_ns = round(float(jumping.requests["first_scheduled_s"][replicas]) * NS_PER_S)
     assert scheduled_ns == ends_ns[200 + (offset_ns > 0) + overlapped]
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_step_that_is_scheduled_when_somebody_comes_is_part_of_the_jump(replicas, tmp_path):
+    """One plan for the first prompt, one for its decodes, two for the second's, one for the rest of the first."""
+    rows = [*[(0.0, 100, 400)] * replicas, (1.0, 50, 20)]
+    scenario = merged(CHAT, {"cluster": {"replicas": replicas}, "workload": {"rows": rows}})
+    with patch.object(Scheduler, "plan", autospec=True, side_effect=Scheduler.plan) as plan:
+        jumping = run(scenario, tmp_path)
+        plans = [call.args[0] for call in plan.call_args_list]
+    assert sum(scheduler is plans[0] for scheduler in plans) == 6  # the last finds nobody
+    assert differences(jumping, run(scenario, tmp_path, fast_forward=False)) == []
 
 
 @pytest.mark.parametrize("overlapped", [False, True])

@@ -86,18 +86,19 @@ def test_steps_priced_together_cost_what_each_costs_alone(model, contexts, steps
     steps=st.integers(1, 200),
     share=st.floats(0.001, 1.2),
     offset_ns=st.integers(-1, 1),
+    more=st.integers(0, 2),
 )
-def test_a_jump_ends_with_the_first_step_that_reaches_its_limit(contexts, steps, share, offset_ns):
+def test_a_jump_ends_so_many_steps_after_the_first_that_reaches_its_limit(contexts, steps, share, offset_ns, more):
     cost = COSTS["llama-3.1-8b"]
     pool = pool_of(cost, contexts)
     ends_ns = np.cumsum([int(duration) for duration in cost.decode_steps_ns(pool, steps)])
     # A limit about the end of some step, a nanosecond before or after it, or beyond all of them.
     within_ns = int(ends_ns[min(int(share * steps), steps - 1)]) + offset_ns if share < 1 else int(2 * ends_ns[-1])
-    expected = min(int(np.searchsorted(ends_ns, within_ns)) + 1, steps)
+    expected = min(int(np.searchsorted(ends_ns, within_ns)) + 1 + more, steps)
     for limit in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(step_cost, "_SCALAR_STEPS", limit)
-            assert len(cost.decode_steps_ns(pool, steps, within_ns)) == expected
+            assert len(cost.decode_steps_ns(pool, steps, within_ns, more)) == expected
 
 
 @pytest.mark.parametrize("model", MODELS)
