@@ -104,7 +104,7 @@ class Lane(Replica):
     def _look_again(self) -> None:
         self._stages.wake()
 
-    def _price(self, plan: BatchPlan, within_ns: int, more: int) -> StepDurations:
+    def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
         self._sampled_rows = self._rows_sampled(plan)
         pool, now_ns = self.scheduler.pool, self._clock.now_ns
         computing_ns = self._stages.cost.computing_ns(plan, pool, self._sampled_rows)

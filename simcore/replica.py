@@ -224,8 +224,7 @@ class Replica:
                 within_ns = min(within_ns, max(plan.retry_ns - start_ns, 1))
             if scheduler.incoming:
                 within_ns = 0
-            more = int(within_ns > 0 and self._outlasts_arrivals(plan))
-            durations_ns = self._price(plan, within_ns, more)
+            durations_ns = self._price(plan, within_ns)
             if scheduler.swapping is not None:
                 durations_ns = self._after_swaps(scheduler.swapping, start_ns, durations_ns)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
@@ -279,13 +278,14 @@ class Replica:
 
         With nobody in the queue, there is nobody that it could admit.
         """
-        disturbed = self.scheduler.waiting.size or self.clients_give_up or plan.retry_ns is not None
-        return self._schedules_ahead and not disturbed
+        if not self._schedules_ahead or self.scheduler.waiting.size:
+            return False
+        return plan.retry_ns is None and not self.clients_give_up
 
-    def _price(self, plan: BatchPlan, within_ns: int, more: int) -> StepDurations:
-        """How long the steps to run now take: one, or as many as the plan stands for and the rest allows.
+    def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
+        """How long the steps to run now take: one, or as many as the plan stands for until ``within_ns`` have passed.
 
-        That is until one ends at or after ``within_ns``, and ``more`` steps then.
+        The one in progress then is the last, unless the next is scheduled already.
         """
         scheduler, pool = self.scheduler, self.scheduler.pool
         if plan.chunks or plan.stalled:
@@ -297,6 +297,7 @@ class Replica:
             for window in pool.windows:
                 steps = min(steps, window.steps_to_crossing(pool.steps))
             steps = scheduler.steps_before_shortage(steps)
+        more = 1 if steps > 1 and within_ns > 0 and self._outlasts_arrivals(plan) else 0
         return self._cost.decode_steps_ns(pool, steps, within_ns, more)
 
     @staticmethod
