@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from simcore.clock import NS_PER_S
 from simcore.cost.calibrated import Source
 from simcore.cost.calibrated.errors import ErrorQuantiles
+from simcore.cost.compiled_attention import CompiledAttention, attended_tokens
 from simcore.cost.exchange import deal
 from simcore.cost.operators import AttentionWork, Operator
 from simcore.cost.pipeline import TENSORS_SENT, PipelineCost
 from simcore.cost.price_shares import HOST
 from simcore.cost.prices import Price
 from simcore.cost.roofline import attended_pairs, read_context
-from simcore.cost.step_cost import CompiledAttention, StepCost, attended_tokens
+from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError
 
 _DECODES = re.compile(r"(\d+)x(\d+)")

@@ -7,8 +7,9 @@ from math import ceil, floor
 
 from simcore.clock import NS_PER_S
 from simcore.cost.calibrated import Source
+from simcore.cost.compiled_attention import CompiledAttention
 from simcore.cost.prices import Price
-from simcore.cost.step_cost import CompiledAttention, StepCost
+from simcore.cost.step_cost import StepCost
 from simcore.cost.work import Shape, WorkCounter
 from simcore.metrics.token_gaps import StepDurations
 from simcore.scheduling.decode_pool import DecodePool

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from simcore.clock import NS_PER_S
+from simcore.cost.compiled_attention import attended_tokens
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.split import Split
-from simcore.cost.step_cost import StepCost, attended_tokens
+from simcore.cost.step_cost import StepCost
 from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.plan import BatchPlan
 

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.cost import step_cost
+from simcore.cost import decode_attention
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated import Curve, Source, load_profile
+from simcore.cost.compiled_attention import attended_tokens
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.roofline import Roofline, attended_pairs
-from simcore.cost.step_cost import StepCost, attended_tokens
+from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
@@ -71,7 +72,7 @@ def test_steps_priced_together_cost_what_each_costs_alone(model, contexts, steps
     together = {}
     for limit in (0, 10**9):  # arrays always, and never
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(step_cost, "_SCALAR_STEPS", limit)
+            patch.setattr(decode_attention, "_SCALAR_STEPS", limit)
             together[limit] = [int(duration) for duration in cost.decode_steps_ns(pool, steps)]
     singly = []
     for _ in range(steps):
@@ -97,7 +98,7 @@ def test_a_jump_ends_so_many_steps_after_the_first_that_reaches_its_limit(contex
     expected = min(int(np.searchsorted(ends_ns, within_ns)) + 1 + more, steps)
     for limit in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(step_cost, "_SCALAR_STEPS", limit)
+            patch.setattr(decode_attention, "_SCALAR_STEPS", limit)
             assert len(cost.decode_steps_ns(pool, steps, within_ns, more)) == expected
 
 
@@ -201,7 +202,7 @@ def test_calibrated_steps_are_the_same_together_and_alone_and_never_get_cheaper(
     together = {}
     for limit in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(step_cost, "_SCALAR_STEPS", limit)
+            patch.setattr(decode_attention, "_SCALAR_STEPS", limit)
             together[limit] = [int(duration) for duration in cost.decode_steps_ns(pool, steps)]
     singly = []
     for _ in range(steps):
