@@ -26,6 +26,9 @@ ACROSS_HEADS_LAUNCHES = 4
 """Squares of queries and keys summed, then both scaled (vLLM, models/minimax_m2.py, as its compiler fuses it)."""
 ROUTER_SCORE_ELEMENTS = 2
 """The router's scores are read in 32 bits, and few are kept."""
+RESIDUAL_SUMS = 2
+"""Of attention and of the MLP, each in the norm that follows: the residual is read and written beside its input and
+output."""
 NORM_SUM_BYTES = 8
 """A sum of squares each of queries and keys, in 32 bits."""
 LATENT_LAUNCHES = 12
@@ -145,7 +148,8 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split
     hidden, stored = spec.hidden_size, weight_format(weight_dtype)
     for group in spec.layer_groups:
         build = _OperatorBuilder(group.count, stored, ranks)
-        yield build.elementwise("norm", 2 * spec.norms_per_layer * hidden, spec.norms_per_layer)
+        elements = 2 * (spec.norms_per_layer + RESIDUAL_SUMS) * hidden
+        yield build.elementwise("norm", elements, spec.norms_per_layer)
         yield from _projections(build, group.attention, hidden)
         yield from _feed_forward(build, group, hidden, stored, split)
         if stored.quantises_activations:
