@@ -16,6 +16,7 @@ from simcore.fidelity.worst import common_traits, worst
 TTFT, TPOT = "ttft_s.mean", "tpot_s.mean"
 _NAMES = {TTFT: "TTFT", TPOT: "TPOT"}
 _METRICS = {"ttft_s": "TTFT", "tpot_s": "TPOT", "e2e_s": "E2E", "output_tokens_per_s": "output tokens/s"}
+HOPPER = ("h100-sxm", "h200-sxm")
 GROUPS = ("model", "accelerator", "engine", "tensor_parallel", "lengths", "concurrency")
 
 
@@ -58,7 +59,7 @@ def tables(fidelity: Fidelity) -> list[Table]:
 def _engine_runs(evaluated: Evaluated) -> list[Table]:
     found = []
     parts = _parts(evaluated.outcomes)
-    found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts))
+    found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts | _on_hopper(parts)))
     of_known = [outcome for outcome in evaluated.outcomes if outcome.case.labels["harness"] == "known"]
     found.append(_bands({**parts, "known harness": of_known, "all": list(evaluated.outcomes)}))
     for name, outcomes in parts.items():
@@ -78,6 +79,16 @@ def _parts(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
             if chosen:
                 parts[f"{kind}, {harness} harness"] = chosen
     return parts
+
+
+def _on_hopper(parts: dict[str, list[Outcome]]) -> dict[str, list[Outcome]]:
+    """Of parts with rows of several generations of accelerators, those on H100 and H200."""
+    found = {}
+    for name, outcomes in parts.items():
+        chosen = [outcome for outcome in outcomes if outcome.case.labels["accelerator"] in HOPPER]
+        if 0 < len(chosen) < len(outcomes):
+            found[f"{name}, H100 and H200"] = chosen
+    return found
 
 
 def _deviations(title: str, first: str, groups: dict[str, list[Outcome]]) -> Table:

@@ -6,10 +6,10 @@ from typing import Any
 
 from simcore.errors import CapacityError
 from simcore.fidelity.case import Case, Refusal
-from simcore.fidelity.harness import is_mixture
 from simcore.fidelity.known_names import known_names
 from simcore.fidelity.references.batch import batch_document
 from simcore.fidelity.references.published import Figure, read_figures
+from simcore.fidelity.run_names import is_mixture
 from simcore.simulation import Simulation
 
 _REQUESTS = {(128, 2048): 3000, (128, 4096): 1500, (1000, 2000): 1500, (2048, 128): 3000, (2048, 2048): 1500}
