@@ -16,6 +16,7 @@ from simcore.cost.work import WorkCounter
 from simcore.executor import SimulatedExecutor
 from simcore.metrics.gap_tracker import GapTracker
 from simcore.metrics.recorder import Recorder
+from simcore.metrics.step_rows import StepRows
 from simcore.metrics.token_gaps import StepDurations
 from simcore.request import Request
 from simcore.scheduling.invariants import check_invariants
@@ -87,8 +88,7 @@ class Replica:
         self._schedules_ahead = overlapped and not self._entry_counts and scheduler.loading is None
         self._last_start_ns = 0
         self._sampled_rows = 0
-        self._row: list[int] = []
-        self._same_batch = False
+        self._rows = StepRows(index, recorder)
         scheduler.step_price = self._expected_s
         if scheduler.loading is not None:
             scheduler.loading.on_loaded = self._look_again
@@ -177,8 +177,7 @@ class Replica:
         for request in self.open_requests.values():
             self._recorder.request_unfinished(request, self.index)
         self.open_requests.clear()  # batches of a pipeline share them
-        if self._row and (self._row[3] or self._row[11]):  # a step in progress counts for whom it preempted
-            self._recorder.steps_run(self._row)
+        self._rows.close()
 
     def _allocate_next_step(self) -> None:
         """Take the blocks that planning the next step of a jump would have taken, if that was not done yet."""
@@ -216,7 +215,7 @@ class Replica:
                 elif not plan.preempted and not plan.dropped:
                     yield self._sleep(plan.retry_ns)
                 continue
-            self._open_steps_row(plan, start_ns)
+            self._rows.begin(plan, start_ns, scheduler)
             disturbed = plan.admits_arrivals or self.clients_give_up or self._entry_counts
             cut_short = self._alone and disturbed
             within_ns = next_event_ns - start_ns if cut_short else FOREVER
@@ -334,13 +333,12 @@ class Replica:
         else:
             self.work.count_decodes(pool, steps)
             self.ranges.count_decodes(pool, durations_ns)
-        self._row[2] = now_ns
-        self._row[3] += steps
+        self._rows.passed(steps, now_ns)
         stay_behind = pool.size > 0 and not plan.decoding
         if plan.decoding:
             self.tokens.decoded(plan, start_ns, durations_ns)
             scheduler.commit_decodes(plan, steps)
-            self._row[9] = scheduler.memory.total_blocks - scheduler.memory.free_blocks
+            self._rows.uses(scheduler.memory.total_blocks - scheduler.memory.free_blocks)
             for request in plan.stalled:
                 executor.follow(request)
             for request in executor.finished(pool):
@@ -373,7 +371,7 @@ class Replica:
         if self._batching_learns:
             self._tell_batching(request, now_ns, output_tokens)
         del self.open_requests[request.number]
-        self._same_batch = False
+        self._rows.batch_changes()
         self._recorder.request_finished(request, self.index, now_ns, output_tokens)
         if self.on_finish is not None:
             self.on_finish(request)
@@ -387,7 +385,7 @@ class Replica:
 
     def _forget(self, request: Request) -> None:
         """Take a request that will never be complete out of all books but those of the scheduler."""
-        self._same_batch = False
+        self._rows.batch_changes()
         self.tokens.dropped(request)
         output_tokens = self._executor.forget(request)
         for predictor in self._seeing_predictors:
@@ -404,33 +402,3 @@ class Replica:
     def _tell_batching(self, request: Request, now_ns: int, output_tokens: int) -> None:
         tpot_s = to_s(now_ns - request.first_token_ns) / (output_tokens - 1) if output_tokens > 1 else None
         self.scheduler.batching.finished(request, to_s(request.first_token_ns - request.arrival_ns), tpot_s)
-
-    def _open_steps_row(self, plan: BatchPlan, start_ns: int) -> None:
-        """Begin a row of like steps, or go on with the last: decode steps of the same batch, right before.
-
-        How many steps a jump takes depends on arrivals; whether the batch is the same does not.
-        """
-        scheduler = self.scheduler
-        plain = not (plan.chunks or plan.stalled or plan.preempted or plan.dropped or plan.swapped_in)
-        row = self._row
-        if row:
-            if plain and self._same_batch and row[2] == start_ns:
-                return
-            self._recorder.steps_run(row)
-        self._same_batch = plain
-        memory = scheduler.memory
-        used_blocks = memory.total_blocks - memory.free_blocks
-        self._row = [
-            self.index,
-            start_ns,
-            start_ns,
-            0,
-            plan.prefill_tokens,
-            plan.decoding,
-            len(scheduler.running),
-            scheduler.waiting_requests,
-            used_blocks,
-            used_blocks,
-            scheduler.pool.context_tokens,
-            len(plan.preempted),
-        ]
