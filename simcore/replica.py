@@ -41,6 +41,42 @@ class Replica:
     accelerator never waits for the host; it cannot have who came later, unless nobody runs.
     """
 
+    # beyond thirty attributes CPython no longer lays out instances of a class alike, and finds each by its hash
+    __slots__ = (
+        "_alone",
+        "_batching_learns",
+        "_check",
+        "_clock",
+        "_cost",
+        "_entry_counts",
+        "_executor",
+        "_fast_forward",
+        "_given_up",
+        "_idle",
+        "_in_progress",
+        "_interruptible",
+        "_last_start_ns",
+        "_next_step_unallocated",
+        "_overlapped",
+        "_pipeline",
+        "_predictors",
+        "_process",
+        "_recorder",
+        "_rows",
+        "_sampled_rows",
+        "_schedules_ahead",
+        "_seeing_predictors",
+        "clients_give_up",
+        "index",
+        "on_drop",
+        "on_finish",
+        "open_requests",
+        "ranges",
+        "scheduler",
+        "tokens",
+        "work",
+    )
+
     def __init__(
         self,
         clock: Clock,

@@ -25,15 +25,17 @@ class CountedGaps(NamedTuple):
 class TokenGaps:
     """The gaps of one replica that end after ``since_ns``.
 
-    A decode step gives all its requests the same gap, so a step is one entry. Entries fill a buffer. Full, it is cut
-    into chunks, in each of which equal gaps are merged; when chunks are many, neighbours are merged. So memory is
-    bounded by the number of different gaps, while the chunks stay in order of time and cover equally many entries.
+    A decode step gives all its requests the same gap, so a step is one entry, and steps of equally many requests share
+    their count. Entries fill a buffer. Full, it is cut into chunks, in each of which equal gaps are merged; when chunks
+    are many, neighbours are merged. So memory is bounded by the number of different gaps, while the chunks stay in
+    order of time and cover equally many entries.
     """
 
     def __init__(self, since_ns: int = 0) -> None:
         self._since_ns = since_ns
         self._gaps = array("q")
         self._counts = array("q")
+        self._steps = array("q")
         self._chunk_entries = _BUFFER // _CHUNKS
         self._chunks: list[CountedGaps] = []
         self._unfinished: list[CountedGaps] = []
@@ -44,6 +46,7 @@ class TokenGaps:
             return
         self._gaps.append(gap_ns)
         self._counts.append(count)
+        self._steps.append(1)
         if len(self._gaps) == _BUFFER:
             self._empty_buffer()
 
@@ -59,16 +62,21 @@ class TokenGaps:
             self._gaps.fromlist(durations_ns)
         else:
             self._gaps.frombytes(durations_ns.tobytes())
-        self._counts.fromlist([count] * steps)
+        self._counts.append(count)
+        self._steps.append(steps)
 
     def chunks(self) -> list[CountedGaps]:
         """All gaps in chunks in order of time; a single chunk is in order of time itself, its gaps not merged."""
-        rest = CountedGaps(np.array(self._gaps, dtype=np.int64), np.array(self._counts, dtype=np.int64))
+        rest = self._buffered()
         return [*self._chunks, merged([*self._unfinished, rest])] if self._chunks else [rest]
 
+    def _buffered(self) -> CountedGaps:
+        counts = np.array(self._counts, dtype=np.int64)
+        return CountedGaps(np.array(self._gaps, dtype=np.int64), np.repeat(counts, self._steps))
+
     def _empty_buffer(self) -> None:
-        gaps, counts = np.array(self._gaps, dtype=np.int64), np.array(self._counts, dtype=np.int64)
-        del self._gaps[:], self._counts[:]
+        gaps, counts = self._buffered()
+        del self._gaps[:], self._counts[:], self._steps[:]
         piece = min(self._chunk_entries, _BUFFER)
         for start in range(0, _BUFFER, piece):
             stop = start + piece

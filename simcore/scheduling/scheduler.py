@@ -39,6 +39,39 @@ class Scheduler(SchedulerView):
     has. With ``swapping``, victims keep what they computed.
     """
 
+    __slots__ = (
+        "_admissions",
+        "_depends_on_cache",
+        "_displacement",
+        "_latest_decoding_admission",
+        "_one_by_one",
+        "_ordering_forgets",
+        "_preemption_mode",
+        "_reserved_blocks",
+        "_slides",
+        "_some_go_before",
+        "_watermark_blocks",
+        "batching",
+        "groups",
+        "incoming",
+        "inherit_priority",
+        "loading",
+        "memory",
+        "now_s",
+        "ordering",
+        "ordering_learns",
+        "picky",
+        "pool",
+        "predictors",
+        "preemption",
+        "prefilling",
+        "reserve_whole_prompt",
+        "running",
+        "step_price",
+        "swapping",
+        "waiting",
+    )
+
     def __init__(
         self,
         ordering: Ordering,
