@@ -9,16 +9,21 @@ from numpy.typing import NDArray
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import (
     attention_families,
-    below_a_measured,
     by_group,
     fit_rates,
     on_grid,
+    reached,
     split_by,
 )
 from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import ATTENTION, SampleTable
 from simcore.cost.calibrated.base import Rates, context_work
 from simcore.cost.calibrated.context import CONTEXT_KEYS, ContextTable
+
+BLOCKS = ((1, 2), (1, 3), (2, 3), (3, 4))
+"""Axes whose products count: query heads times prompts times tiles of queries are the blocks of a launch."""
+BLOCKS_OF_ONE = ((1, 2),)
+"""Of single chunks."""
 
 
 class ContextFit(KindFit):
@@ -56,8 +61,9 @@ class ContextFit(KindFit):
             base[index] = np.log(all_rates[kv_dtype].seconds(flops - context_work(*shape, prefix)[0], moved))
         spread = levels + (64.0 if level == "prefix" else 0.0)  # prefixes start at none
         axes = [np.arange(len(kv_dtypes)) * 1.0, *(np.log(axis * 1.0) for axis in (groups, kv_heads, spread, tokens))]
-        surface = smooth(axes, logs - base) + base
-        measured = below_a_measured(~np.isnan(logs))
+        blocks = BLOCKS if level == "batch" else BLOCKS_OF_ONE
+        surface = smooth(axes, logs - base, blocks) + base
+        measured = reached(~np.isnan(logs))
         for place in map(tuple, np.argwhere(measured.any(axis=-1))):
             d, i, j, k = place
             at = (int(levels[k]), 0) if level == "batch" else (1, int(levels[k]))

@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import (
     attention_families,
-    below_a_measured,
     by_group,
     fit_rates,
     on_grid,
+    reached,
     split_by,
 )
 from calibrate.fit.smooth import isotonic, smooth
@@ -18,6 +18,8 @@ from simcore.cost.calibrated.base import Rates, generation_work
 from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationTable
 
 GRID = ("kv_dtype", "group", "kv_heads", "batch", "context")
+BLOCKS = ((2, 3),)
+"""Axes whose product counts: KV heads times requests are the blocks of a launch, each for a whole group."""
 
 
 class GenerationFit(KindFit):
@@ -49,8 +51,8 @@ class GenerationFit(KindFit):
             work = generation_work(kv_dtype, group * kv, kv, head_dim, batch, context, window)
             base[index] = np.log(all_rates[kv_dtype].seconds(*work))
         axes = [np.arange(len(kv_dtypes)) * 1.0, *(np.log(axis) for axis in (groups, kv_heads, batches, contexts))]
-        surface = smooth(axes, logs - base) + base
-        measured = below_a_measured(~np.isnan(logs))
+        surface = smooth(axes, logs - base, BLOCKS) + base
+        measured = reached(~np.isnan(logs))
         for place in map(tuple, np.argwhere(measured.any(axis=-1))):
             d, i, j, k = place
             row = (str(kv_dtypes[d]), head_dim, window, int(groups[i] * kv_heads[j]), int(kv_heads[j]), int(batches[k]))

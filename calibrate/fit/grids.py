@@ -73,11 +73,21 @@ def fit_rates(latency_s: NDArray[np.float64], flops: NDArray[np.float64], moved:
     return Rates(float(np.quantile(latency_s, 0.01)), best(flops), best(moved))
 
 
-def below_a_measured(measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where a point as far or farther along the last two axes was measured, at the same place on the others."""
+def reached(measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where a grid over (KV dtype, group, KV heads, batch or prefix, length) has values to tell.
+
+    That is where a point as far or farther along the last two axes was measured, at the same place on the others, and
+    where that very point was measured of a neighbour of a shape that was measured at all: large shapes are measured up
+    to smaller batches and shorter lengths, and a step beyond these the neighbour knows more than a line does.
+    """
     flipped = measured[..., ::-1, ::-1]
-    reached = np.logical_or.accumulate(np.logical_or.accumulate(flipped, axis=-2), axis=-1)
-    return np.asarray(reached[..., ::-1, ::-1])
+    farther = np.logical_or.accumulate(np.logical_or.accumulate(flipped, axis=-2), axis=-1)[..., ::-1, ::-1]
+    of_neighbour = np.zeros_like(measured)
+    for axis in range(3):
+        own, found = np.moveaxis(measured, axis, 0), np.moveaxis(of_neighbour, axis, 0)
+        found[1:] |= own[:-1]
+        found[:-1] |= own[1:]
+    return np.asarray(farther | of_neighbour & measured.any(axis=(-2, -1), keepdims=True))
 
 
 def attention_families(samples: SampleTable) -> Iterator[tuple[tuple[int, int], SampleTable]]:
