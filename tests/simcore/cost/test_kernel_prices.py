@@ -59,8 +59,8 @@ def test_decodes_beyond_what_was_measured_read_no_faster_than_memory_is(accelera
     )
     generation = kernels.attention(work).generation
     for batch in (64, 256, 1024):
-        for context in (16_384, 65_536, 262_144):
-            assert not generation.inside(batch, batch * context)
+        for context in (16_384, 32_768, 65_536, 262_144):  # a shape of half as many heads was measured up to 16,384
+            assert context == 16_384 or not generation.inside(batch, batch * context)
             moved = batch * context * work.kv_bytes_per_token
             assert moved / generation.seconds(batch, batch * context) < datasheet.memory_bandwidth_bytes_per_s
 
