@@ -73,8 +73,17 @@ class ContextPrice:
         if prompts >= 1.0:
             return max(self._between(prompts, length), least_s)
         whole_s = alone.at(length)
-        sweep_s = min(self.sweep.at(length), whole_s)
+        sweep_s = min(self._sweep_s(length), whole_s)
         return max(sweep_s + prompts * (whole_s - sweep_s), least_s)
+
+    def _sweep_s(self, length: float) -> float:
+        """What one row of query tiles takes over ``length`` tokens: beyond those measured, in proportion at most.
+
+        A prompt of the fewest heads has more rows there than run side by side, so that its time grows with the square
+        of its length; that of one row does not.
+        """
+        last, longer = self.sweep.last, self.sweep.at(length)
+        return longer if length <= last else min(longer, self.sweep.at(last) * (length / last))
 
     def inside(self, tokens: int, prefix: int = 0) -> bool:
         """Whether a chunk lies in the calibrated range; without measured prefixes, by its total length."""

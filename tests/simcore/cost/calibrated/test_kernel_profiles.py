@@ -109,6 +109,16 @@ def test_chunks_over_prefixes_cost_no_less_than_without_and_no_more_than_the_who
     assert price.step_s([(tokens, prefix), (more, 0)]) > 0
 
 
+@pytest.mark.parametrize(("accelerator", "name"), SHIPPED)
+def test_a_short_chunk_over_a_prefix_beyond_those_measured_costs_at_most_in_proportion_to_it(accelerator, name):
+    price = load_profile(accelerator, name).context_attention("bf16", 32, 8, 128)
+    if price is None:
+        pytest.skip("no attention of this shape was measured")
+    longest = int(price.sweep.last)
+    once_s, eight_times_s = (price.seconds(64, prefix) for prefix in (longest, 8 * longest))
+    assert once_s < eight_times_s < 8.5 * once_s
+
+
 def test_measured_prefixes_are_read_as_they_stand():
     price = load_profile("rtx-4090", "vllm-0.19.0").context_attention("bf16", 32, 8, 128)
     assert price.by_prefix
