@@ -1,19 +1,23 @@
 """Writes what was fitted as a profile that ``simcore.cost.calibrated`` reads: ``profile.yaml`` and a CSV per kind."""
 
 import csv
-import shutil
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import yaml
 
 from calibrate.fit.held_out import CheckedFit
-from calibrate.samples import TEXT_COLUMNS, SampleTable
+from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.profile import PROFILE_FILE
 from simcore.cost.calibrated.table import KernelTable
+from simcore.errors import FileError
+from simcore.files import writing
+from simcore.output.run_folder import move_into_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +29,50 @@ class Origin:
     date: str
 
 
+def check_destination(folder: Path) -> None:
+    """Raise ``FileError`` unless ``folder`` is missing, empty, or holds a profile and nothing else."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise FileError(folder, "is no folder, so no profile can be written there")
+    found = sorted(entry.name for entry in folder.iterdir())
+    others = [name for name in found if name != PROFILE_FILE and name.removesuffix(".csv") not in SHAPE_COLUMNS]
+    if others:
+        raise FileError(folder, f"holds {others[0]!r}, no part of a profile, which writing one there would delete")
+    if found and PROFILE_FILE not in found:
+        raise FileError(
+            folder, f"holds {found[0]!r} but no {PROFILE_FILE}, and writing a profile there would delete it"
+        )
+
+
 def write_profile(
     folder: Path, accelerator: str, engine: str, version: str, fits: dict[str, tuple[CheckedFit, Origin, list[str]]]
 ) -> None:
-    """Write a profile, whole or not at all; each kind with its origin and the versions measured."""
-    scratch = folder.with_name(folder.name + ".part")
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    """Write a profile, whole or not at all; each kind with its origin and the versions measured.
+
+    A profile that was there is replaced. Raises ``FileError`` as ``check_destination`` does, and if it cannot be done.
+    """
+    check_destination(folder)
+    place = Path(os.path.realpath(folder))
+    with writing(folder):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".servetwin-", dir=place.parent) as beside:
+            new = Path(beside) / "new"
+            new.mkdir()
+            _write_files(new, accelerator, engine, version, fits)
+            move_into_place(new, place, Path(beside) / "old")
+
+
+def _write_files(
+    folder: Path, accelerator: str, engine: str, version: str, fits: dict[str, tuple[CheckedFit, Origin, list[str]]]
+) -> None:
     tables = {}
     for kind, (checked, origin, versions) in fits.items():
-        _write_table(checked.fitted.table, scratch / f"{kind}.csv")
+        _write_table(checked.fitted.table, folder / f"{kind}.csv")
         tables[kind] = _description(checked, origin, versions)
     document = {"accelerator": accelerator, "engine": engine, "version": version, "tables": tables}
     text = yaml.safe_dump(document, sort_keys=False, width=120, allow_unicode=True)
-    (scratch / PROFILE_FILE).write_text(text, encoding="utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
-    scratch.rename(folder)
+    (folder / PROFILE_FILE).write_text(text, encoding="utf-8")
 
 
 def _description(checked: CheckedFit, origin: Origin, versions: list[str]) -> dict[str, Any]:

@@ -29,7 +29,8 @@ SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """The kernel kinds, each with its shape parameters. docs/calibrate.md says what they mean."""
 TEXT_COLUMNS = frozenset(("dtype", "kv_dtype", "distribution", "operation", "implementation", "name", "model"))
-_MAY_BE_ZERO = frozenset(("window", "prefix", "bytes", "context", "tokens", "batch"))
+_MAY_BE_ZERO = frozenset(("window", "prefix", "bytes", "context"))
+_ABSENT_IN_A_MIX = frozenset(("tokens", "batch"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,17 @@ class SampleTable:
         if missing:
             raise FileError(self.file, f"no column {missing[0]} for {self.kind}")
         self._refuse(~np.isfinite(self.latency_s) | (self.latency_s <= 0), "latency", self.latency_s, "above zero")
+        may_be_zero = _MAY_BE_ZERO | _ABSENT_IN_A_MIX if self.kind == "mixed_attention" else _MAY_BE_ZERO
         for name, values in self.columns.items():
             if name in TEXT_COLUMNS:
                 self._refuse(values == "", name, values, "some text")
             else:
-                least = 0 if name in _MAY_BE_ZERO else 1
+                least = 0 if name in may_be_zero else 1
                 bad = ~np.isfinite(values.astype(np.float64)) | (values < least)
                 self._refuse(bad, name, values, f"a whole number of at least {least}")
+        if "kv_heads" in self.columns:
+            kv_heads = self.columns["kv_heads"]
+            self._refuse(kv_heads > self.columns["heads"], "kv_heads", kv_heads, "no more than there are heads")
         return self
 
     def _refuse(self, bad: NDArray[np.bool_], name: str, values: NDArray[Any], expected: str) -> None:

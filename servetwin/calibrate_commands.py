@@ -10,9 +10,10 @@ import typer
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
 from calibrate.importers.generic import read_samples, write_samples
-from calibrate.profile_writer import Origin, write_profile
+from calibrate.profile_writer import Origin, check_destination, write_profile
 from calibrate.samples import SampleTable, joined
 from simcore.errors import InputError, Phrase, UnknownNameError
+from simcore.files import writing
 
 _T = TypeVar("_T")
 
@@ -52,11 +53,13 @@ def import_command(
         if engine is version is None:
             raise InputError("the source", str(root or system), f"measurements of {source} that can be imported")
         raise InputError("--engine and --version", f"{engine} {version}", "an engine and a version with tables")
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     for (accelerator, made_by, made_with, kind), tables in groups.items():
         samples = joined(tables)
         path = out / f"{accelerator}.{made_by}-{made_with}.{kind}.csv"
-        write_samples(samples, path)
+        with writing(path):
+            write_samples(samples, path)
         typer.echo(f"{path}: {len(samples):,} samples")
 
 
@@ -69,6 +72,7 @@ def fit_command(
     date: Annotated[str, typer.Option(help="When they were made or read.")] = "not stated",
 ) -> None:
     """Fit samples of one accelerator to a profile, and say how well it predicts what it has not seen."""
+    check_destination(out)
     by_kind: dict[str, list[SampleTable]] = {}
     for file in files:
         samples = read_samples(file)

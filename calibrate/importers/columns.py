@@ -62,9 +62,14 @@ class CsvColumns(Columns):
 
     def __init__(self, path: Path) -> None:
         try:
-            with path.open(encoding="utf-8", newline="") as stream:
+            with path.open(
+                encoding="utf-8-sig", newline=""
+            ) as stream:  # spreadsheets begin files with a byte order mark
                 reader = csv.reader(stream)
                 header = [name.strip() for name in next(reader, [])]
+                twice = next((name for name in header if header.count(name) > 1), None)
+                if twice is not None:
+                    raise FileError(path, f"two columns are called {twice!r}", 1)
                 rows, lines = [], []
                 for cells in reader:
                     if not cells:

@@ -14,10 +14,12 @@ from calibrate.samples import SampleTable
 ACCELERATORS = {"a100-80gb": "a100-sxm-80gb", "h100-80gb": "h100-sxm"}
 """Power-capped variants are left out: no datasheet describes them."""
 VERSION = "2023"
+FILE = "perf_model.csv"
 
 
 def read_passes(path: Path) -> Iterator[SampleTable]:
-    """Prompt passes and token passes of each device."""
+    """Prompt passes and token passes of each device, from ``perf_model.csv`` or the folder that holds it."""
+    path = path / FILE if path.is_dir() else path
     file = CsvColumns(path)
     hardware = file.text("hardware")
     common = {

@@ -81,10 +81,11 @@ def write_run_folder(result: Result, folder: Path, report: str | None = None) ->
             new = Path(beside) / "new"
             new.mkdir()
             _write_files(result, new, report)
-            _move_into_place(new, place, Path(beside) / "old")
+            move_into_place(new, place, Path(beside) / "old")
 
 
-def _move_into_place(new: Path, place: Path, old: Path) -> None:
+def move_into_place(new: Path, place: Path, old: Path) -> None:
+    """Let the folder ``new`` be ``place``; what was there goes to ``old``, or stays if that fails."""
     try:
         if place.exists():
             place.rename(old)

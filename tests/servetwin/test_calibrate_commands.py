@@ -1,10 +1,24 @@
 """``servetwin calibrate``: from public tables to a profile."""
 
+import pytest
 from typer.testing import CliRunner
 
 from servetwin.app import app
 from simcore.cost.calibrated import load_profile
-from simcore.errors import InputError
+from simcore.errors import FileError, InputError
+
+HEADER = "kind,accelerator,engine,version,dtype,tokens,n,k,latency_s"
+
+
+def gemm_rows(n=4096, k=4096):
+    """A row for each of some token counts."""
+    return [f"gemm,h100-sxm,own,1,bf16,{tokens},{n},{k},{1e-5 * (1 + tokens):.9f}" for tokens in (1, 4, 16, 64, 256)]
+
+
+def samples(path, rows, header=HEADER, start=""):
+    """A file of measurements in servetwin's own form."""
+    path.write_text(start + "\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return str(path)
 
 
 def test_import_then_fit_gives_a_profile(shared_data, tmp_path):
@@ -26,3 +40,69 @@ def test_what_is_missing_is_said():
         done = CliRunner().invoke(app, ["calibrate", "import", *command])
         assert isinstance(done.exception, InputError)
         assert "is not given, expected one for this source" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("notes.txt", "holds 'notes.txt', no part of a profile, which writing one there would delete"),
+        ("gemm.csv", "holds 'gemm.csv' but no profile.yaml, and writing a profile there would delete it"),
+    ],
+)
+def test_a_profile_never_takes_the_place_of_other_files(tmp_path, name, message):
+    file = samples(tmp_path / "mine.csv", gemm_rows())
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / name).write_text("kept")
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "precious")])
+    assert isinstance(done.exception, FileError)
+    assert message in str(done.exception)
+    assert (tmp_path / "precious" / name).read_text() == "kept"
+
+
+def test_a_profile_takes_the_place_of_one_before(tmp_path):
+    for n in (4096, 8192):
+        file = samples(tmp_path / "mine.csv", gemm_rows(n))
+        done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+        assert done.exit_code == 0, done.output
+    assert load_profile("h100-sxm", str(tmp_path / "own")).ranges["gemm"]["n"] == (8192, 8192)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv", "own"]
+
+
+def test_where_nothing_can_be_written_is_said(shared_data, tmp_path):
+    file = samples(tmp_path / "mine.csv", gemm_rows())
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", file])
+    assert isinstance(done.exception, FileError)
+    root = ["--root", str(shared_data / "profiles" / "apex_plus")]
+    done = CliRunner().invoke(app, ["calibrate", "import", "apex-plus", *root, "--out", file])
+    assert isinstance(done.exception, FileError)
+
+
+def test_a_file_saved_by_a_spreadsheet_is_read(tmp_path):
+    file = samples(tmp_path / "mine.csv", gemm_rows(), start="\ufeff")
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+    assert done.exit_code == 0, done.output
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    file = samples(tmp_path / "mine.csv", [f"{row},7" for row in gemm_rows()], f"{HEADER},tokens")
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+    assert "line 1: two columns are called 'tokens'" in str(done.exception)
+
+
+def test_a_product_of_no_tokens_names_file_and_line(tmp_path):
+    file = samples(tmp_path / "mine.csv", [*gemm_rows(), "gemm,h100-sxm,own,1,bf16,0,4096,4096,1e-5"])
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+    assert "mine.csv, line 7: tokens is 0, expected a whole number of at least 1" in str(done.exception)
+
+
+def test_more_kv_heads_than_heads_name_file_and_line(tmp_path):
+    header = "kind,accelerator,engine,version,kv_dtype,heads,kv_heads,head_dim,window,batch,context,latency_s"
+    file = samples(tmp_path / "mine.csv", ["generation_attention,h100-sxm,own,1,bf16,8,16,128,0,1,64,1e-5"], header)
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+    assert "mine.csv, line 2: kv_heads is 16, expected no more than there are heads" in str(done.exception)
+
+
+def test_passes_are_found_in_their_folder(shared_data, tmp_path):
+    root = str(shared_data / "profiles" / "splitwise-sim")
+    done = CliRunner().invoke(app, ["calibrate", "import", "splitwise", "--root", root, "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output

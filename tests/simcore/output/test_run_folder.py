@@ -155,7 +155,7 @@ def test_a_name_that_is_too_long(tmp_path):
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize("when", ["write_timeline", "_move_into_place"])
+@pytest.mark.parametrize("when", ["write_timeline", "move_into_place"])
 def test_a_failure_leaves_the_earlier_run(run, result, monkeypatch, failure, when):
     before = {path.name: path.read_bytes() for path in run.iterdir()}
 
