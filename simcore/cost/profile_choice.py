@@ -2,10 +2,11 @@
 
 import re
 from functools import lru_cache
+from pathlib import Path
 
 from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
 from simcore.cost.kernel_prices import expert_dtypes, table_dtype
-from simcore.errors import UnknownNameError
+from simcore.errors import InputError, Phrase, UnknownNameError
 from simcore.models import LatentAttention, MixtureOfExperts, ModelSpec
 from simcore.models.weight_formats import EXPERTS, weight_format
 
@@ -53,15 +54,19 @@ def chosen_profile(
     preset's own engine if there is one, else of vLLM, else of any; where none has latent attention or collectives, one
     without. Of the preset's own engine it takes one without latent attention too, if that has products in the format
     ``weights`` and another can lend (``lent_latent``).
-    Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a broken profile.
+    Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a profile that is broken
+    or of another accelerator; for an accelerator of the user's own any may stand in.
     """
     if choice == ROOFLINE:
         return None
     known = available_profiles(accelerator) if shipped else ()
     if choice != AUTO:
-        if "/" not in choice and choice not in known:
+        if len(Path(choice).parts) == 1 and choice not in known:
             raise UnknownNameError("pricing.profile", choice, (AUTO, ROOFLINE, *known))
-        return _load(accelerator, choice)
+        profile = _load(accelerator, choice)
+        if shipped and profile.accelerator != accelerator:
+            raise InputError("pricing.profile", Phrase(f"one of {profile.accelerator}"), f"one of {accelerator}")
+        return profile
     names = sorted(known, key=lambda name: _rank(name, engine), reverse=True)
     if kinds >= LATENT_KINDS:
         for name in (name for name in names if name.startswith(f"{_PROFILES_OF.get(engine)}-")):

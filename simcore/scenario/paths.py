@@ -4,6 +4,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from simcore.cost.calibrated import available_profiles
+from simcore.cost.profile_choice import AUTO, ROOFLINE
 from simcore.hardware import accelerator_names
 from simcore.models import preset_names
 from simcore.scenario.sections import Scenario
@@ -17,10 +19,13 @@ def with_absolute_paths(scenario: Scenario, base_dir: Path) -> Scenario:
     be either and is no file: whoever loads it can then say which name is nearest.
     """
     accelerator = _file_or_name(scenario.cluster.accelerator, accelerator_names(), base_dir)
+    profiles = (AUTO, ROOFLINE, *available_profiles(scenario.cluster.accelerator))
+    profile = _file_or_name(scenario.pricing.profile, profiles, base_dir)
     return scenario.model_copy(
         update={
             "model": _file_or_name(scenario.model, preset_names(), base_dir),
             "cluster": scenario.cluster.model_copy(update={"accelerator": accelerator}),
+            "pricing": scenario.pricing.model_copy(update={"profile": profile}),
             "workload": _workload(scenario.workload, base_dir),
         }
     )

@@ -1,8 +1,10 @@
+from importlib import resources
+
 import pytest
 
 from simcore.cost.calibrated import load_profile
 from simcore.cost.profile_choice import chosen_profile, lent_collectives, lent_latent, needed_kinds
-from simcore.errors import FileError, UnknownNameError
+from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.models import load_model
 
 DENSE = needed_kinds(load_model("llama-3.1-8b"), 1)
@@ -39,8 +41,19 @@ def test_what_is_asked_for_is_taken():
 def test_what_is_not_there_is_refused(tmp_path):
     with pytest.raises(UnknownNameError, match=r"pricing\.profile.*vllm-0\.19\.0"):
         chosen_profile("vllm-0.19", "h200-sxm", DENSE)
+    with pytest.raises(UnknownNameError, match=r"pricing\.profile is '\./mine', expected one of auto, roofline"):
+        chosen_profile("./mine", "h200-sxm", DENSE)
     with pytest.raises(FileError, match=r"profile\.yaml"):
         chosen_profile(str(tmp_path), "h200-sxm", DENSE)
+
+
+def test_kernels_of_another_accelerator_stand_in_for_those_of_ones_own_alone():
+    folder = str(resources.files("hardware_profiles") / "rtx-4090" / "vllm-0.19.0")
+    with pytest.raises(InputError, match=r"pricing\.profile is one of rtx-4090, expected one of h100-sxm"):
+        chosen_profile(folder, "h100-sxm", DENSE)
+    own = chosen_profile(folder, "my-card", DENSE, shipped=False)
+    assert own is not None
+    assert own.accelerator == "rtx-4090"
 
 
 def test_auto_takes_the_kernels_of_the_engine_where_it_can():

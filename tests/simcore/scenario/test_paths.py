@@ -40,6 +40,15 @@ def test_models_and_accelerators_beside_the_scenario(tmp_path):
     assert (scenario.cluster.accelerator, scenario.cluster.replicas) == (str(tmp_path / "own.yaml"), 3)
 
 
+def test_kernel_profiles_beside_the_scenario(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "vllm-0.24.0").mkdir()
+    for given in ("mine", "./mine"):
+        assert resolved(tmp_path, pricing={"profile": given}).pricing.profile == str(tmp_path / "mine")
+    for given in ("auto", "vllm-0.24.0", "./other", "/x/y"):
+        assert resolved(tmp_path, pricing={"profile": given}).pricing.profile == given
+
+
 def test_known_names_win_over_files_of_that_name(tmp_path):
     (tmp_path / "llama-3.1-8b").mkdir()
     (tmp_path / "h100-sxm").touch()
