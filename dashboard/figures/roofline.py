@@ -10,8 +10,11 @@ _COLOURS = {"calibrated": BLUE, "imported": ORANGE, "roofline": VERMILION}
 
 
 def roofline(step: Explanation) -> go.Figure | None:
-    """Arithmetic rate over arithmetic intensity, a dot per operator, its size by its share of the step's time."""
-    shown = [operator for operator in step.operators if operator.flops and operator.bytes]
+    """Arithmetic rate over arithmetic intensity, a dot per operator, its size by its share of the step's time.
+
+    A chunk that adds nothing to the launch of the decodes beside it has no rate.
+    """
+    shown = [operator for operator in step.operators if operator.flops and operator.bytes and operator.seconds]
     if not shown:
         return None
     figure = panels("arithmetic intensity, FLOP per byte (logarithmic)", "TFLOP/s (logarithmic)")

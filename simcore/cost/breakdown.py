@@ -39,18 +39,19 @@ class StepShape:
         Raises ``InputError`` for any other text.
         """
         decodes = context_tokens = 0
-        chunks = []
+        chunks, least = [], 1
         for part in text.split("+"):
             if (found := _DECODES.fullmatch(part)) and not decodes:
                 decodes, context_tokens = int(found[1]), int(found[2])
+                least = min(least, decodes, context_tokens)
             elif found := _CHUNK.fullmatch(part):
                 chunks.append((int(found[1]), int(found[2] or 0)))
+                least = min(least, int(found[1]))
             else:
                 raise InputError("--shape", text, "decodes and chunks such as 64x2048, 512@1024 or 64x2048+512")
-        shape = cls(decodes, context_tokens, tuple(chunks))
-        if shape.tokens == 0 or min((tokens for tokens, _ in chunks), default=1) == 0:
+        if least == 0:
             raise InputError("--shape", text, "at least one token in every part")
-        return shape
+        return cls(decodes, context_tokens, tuple(chunks))
 
     @property
     def tokens(self) -> int:

@@ -25,6 +25,16 @@ def test_a_page_is_written(command, scenario_file, tmp_path):
     assert "decode_attention" in text
 
 
+def test_a_page_has_no_dot_for_a_chunk_that_adds_nothing_to_the_decodes_beside_it(command, scenario_file, tmp_path):
+    page = tmp_path / "step.html"
+    changes = ("--set", "model=llama-3.1-8b", "--set", "cluster.accelerator=rtx-4090", "--set", "pricing.profile=auto")
+    asked = ("explain", scenario_file, "--shape", "1x1000+3", *changes)
+    (step,) = json.loads(command(*asked, "--json").out)
+    assert 0.0 in [operator["seconds"] for operator in step["operators"]]
+    assert command(*asked, "--out", page).code == 0
+    assert "Roofline of 1x1000+3" in page.read_text()
+
+
 def test_bad_shapes_end_in_one_sentence(command, scenario_file, tmp_path):
     ended = command("explain", scenario_file, "--shape", "8y100")
     assert ended.code == 2

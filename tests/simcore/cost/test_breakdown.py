@@ -69,7 +69,9 @@ def test_shapes_are_told_as_they_are_read(text):
     assert str(StepShape.parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "0", "64x", "x2", "1x2+3x4", "5+0", "-1", "0x5", "5@1@2", "64x20O"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "64x", "x2", "1x2+3x4", "5+0", "-1", "0x5", "5x0", "0x5+512", "5@1@2", "64x20O"]
+)
 def test_other_texts_are_refused(text):
     with pytest.raises(InputError, match=r"--shape is .*, expected"):
         StepShape.parse(text)
