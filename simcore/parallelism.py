@@ -1,6 +1,7 @@
 """Which ways of splitting a model over accelerators go together, and with what else."""
 
 from policies.ordering import GroupOrdering
+from simcore.cost.profile_choice import AUTO
 from simcore.cost.split import Split, busiest_load
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
@@ -67,6 +68,9 @@ def _check_expert_parallel(scenario: Scenario, spec: ModelSpec) -> None:
     if devices % expert:
         expected = f"a divisor of cluster.tensor_parallel, {cluster.tensor_parallel}"
         raise InputError("cluster.expert_parallel", expert, expected)
+    if scenario.pricing.expert_kernels != AUTO and not counts:
+        expected = f"{AUTO!r}, since {spec.name} has no experts"
+        raise InputError("pricing.expert_kernels", scenario.pricing.expert_kernels, expected)
     if isinstance(routing, list):
         if not counts or len(routing) != counts[0]:
             expected = (

@@ -109,6 +109,10 @@ def test_unknown_names_and_fields(refusal, change, said, nearest):
 
 VALUES = [
     (
+        "pricing.expert_kernels=marlin",
+        "pricing.expert_kernels is 'marlin', expected 'auto', since smollm2-135m has no experts.",
+    ),
+    (
         "scheduler.preemption={mode: recompute, inherit_priority: true}",
         "scheduler.preemption.inherit_priority is true, expected false, except with mode 'wait': in other modes memory",
     ),
