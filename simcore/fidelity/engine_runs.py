@@ -134,7 +134,8 @@ class _Row:
         return self._text(column) or self._refuse(column, "some text")
 
     def _whole(self, column: str, least: int = 1) -> int:
-        text = self._text(column)
+        """A whole number, also as a column with gaps writes it elsewhere: 8.0."""
+        text = self._text(column).removesuffix(".0")
         if not text.isdecimal() or int(text) < least:
             self._refuse(column, f"a whole number of at least {least}")
         return int(text)

@@ -35,6 +35,11 @@ def test_a_broken_row_names_file_line_and_column(tmp_path, column, value):
         read_engine_runs(path)
 
 
+def test_whole_numbers_may_be_written_as_a_column_with_gaps_has_them(tmp_path):
+    (run,) = read_engine_runs(write_rows(tmp_path / "runs.csv", {"isl": "1024.0", "tp_size": "4.0"}))
+    assert (run.prompt_tokens, run.tensor_parallel) == (1024, 4)
+
+
 def test_a_day_that_is_none_names_file_and_line(tmp_path):
     source = "db-dump/2026-04-27; silicon_concurrency=4; measured=2026-13-01T00:00:00.000Z"
     path = write_rows(tmp_path / "runs.csv", {}, {"silicon_data_source": source})
