@@ -54,8 +54,8 @@ def chosen_profile(
     preset's own engine if there is one, else of vLLM, else of any; where none has latent attention or collectives, one
     without. Of the preset's own engine it takes one without latent attention too, if that has products in the format
     ``weights`` and another can lend (``lent_latent``).
-    Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a profile that is broken
-    or of another accelerator; for an accelerator of the user's own any may stand in.
+    Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a broken profile or one
+    of another accelerator; for an accelerator of the user's own any may stand in.
     """
     if choice == ROOFLINE:
         return None

@@ -18,9 +18,10 @@ def with_absolute_paths(scenario: Scenario, base_dir: Path) -> Scenario:
     A model or accelerator known by name stays a name, even where a file is called the same. So does a text that could
     be either and is no file: whoever loads it can then say which name is nearest.
     """
-    accelerator = _file_or_name(scenario.cluster.accelerator, accelerator_names(), base_dir)
-    profiles = (AUTO, ROOFLINE, *available_profiles(scenario.cluster.accelerator))
-    profile = _file_or_name(scenario.pricing.profile, profiles, base_dir)
+    named = scenario.cluster.accelerator
+    accelerator = _file_or_name(named, accelerator_names(), base_dir)
+    shipped = available_profiles(named) if named in accelerator_names() else ()
+    profile = _file_or_name(scenario.pricing.profile, (AUTO, ROOFLINE, *shipped), base_dir)
     return scenario.model_copy(
         update={
             "model": _file_or_name(scenario.model, preset_names(), base_dir),
