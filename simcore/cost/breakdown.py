@@ -133,10 +133,11 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
         ):
             seconds = exchange.count * exchange.price.seconds(moved)
             times.append(_time(name, exchange.count, seconds, 0.0, 0.0, exchange.price, moved))
-    times += [
-        _operator(operator, price, cost.split.own_tokens(shape.requests))
-        for operator, price in zip(cost.head, cost.head_prices, strict=True)
-    ]
+    own_rows = cost.split.own_tokens(shape.requests)
+    times += [_operator(operator, price, own_rows) for operator, price in zip(cost.head, cost.head_prices, strict=True)]
+    if cost.logits_gather is not None:
+        gather, moved = cost.logits_gather, cost.logits_gather.gathered_bytes(own_rows)
+        times.append(_time("logits_gather", 1, gather.seconds(own_rows), 0.0, 0.0, gather.price, moved))
     times.append(
         OperatorTime("host", 1, cost.host_ns(tokens, shape.requests, shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False)
     )

@@ -1,4 +1,5 @@
-"""Tokens on their way to experts and back, where data groups share experts; and requests dealt out to these groups."""
+"""Tokens on their way to experts and back, where data groups share experts; requests dealt out to these groups; and
+logits brought together."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,6 +55,32 @@ def expert_exchange(spec: ModelSpec, prices: KernelPrices, split: Split, layers:
     price = prices.collective("all_to_all", split.devices)
     token_bytes = ceil(spec.hidden_size * ACTIVATION_BYTES / split.tensor)
     return ExpertExchange(price, layers, split.ranks_reached(experts_per_token), token_bytes, split.load)
+
+
+@dataclass(frozen=True, slots=True)
+class LogitsGather:
+    """Brings the logits of the sampled rows together, of which each tensor-parallel rank has a part of the vocabulary.
+
+    So do vLLM and SGLang, on all ranks (vLLM, ``LogitsProcessor``; recalled).
+    """
+
+    price: Price
+    row_bytes: int
+
+    def gathered_bytes(self, rows: int) -> int:
+        """What every rank then has."""
+        return rows * self.row_bytes
+
+    def seconds(self, rows: int) -> float:
+        """All rows at once."""
+        return self.price.seconds(self.gathered_bytes(rows))
+
+
+def logits_gather(spec: ModelSpec, prices: KernelPrices, ranks: int) -> LogitsGather | None:
+    """The gather among so many ranks; None for one."""
+    if ranks == 1:
+        return None
+    return LogitsGather(prices.collective("all_gather", ranks), spec.vocabulary_size * int(ACTIVATION_BYTES))
 
 
 def deal(chunks: Iterable[tuple[int, int]], groups: int) -> list[list[tuple[int, int]]]:

@@ -31,6 +31,9 @@ RESIDUAL_SUMS = 2
 output."""
 NORM_SUM_BYTES = 8
 """A sum of squares each of queries and keys, in 32 bits."""
+SAMPLING_ELEMENTS = 5
+"""Greedy sampling reads a row's logits, writes them in 32 bits and reads these for the largest, in elements of 16 bits
+(vLLM, v1/sample/sampler.py; recalled). Temperatures and nuclei take more."""
 LATENT_LAUNCHES = 12
 """Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""
 UNCOMPILED_LATENT_LAUNCHES = 42
@@ -158,12 +161,27 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split
                 yield build.elementwise("activation_quantisation", sum(inputs) * 3 // 2, len(inputs))
 
 
-def all_reduces(spec: ModelSpec, exchanges: int = 0) -> Iterator[AllReduce]:
-    """What tensor-parallel ranks sum up in the layers: after attention, after the MLP, and for norms of all heads.
+def embedding_operators(spec: ModelSpec) -> Iterator[Operator]:
+    """What comes before the first layer: a row of the embedding for each token."""
+    yield _OperatorBuilder(1, SIXTEEN_BITS, 1).elementwise("embedding", 2 * spec.hidden_size)
 
-    Of the MLPs, so many exchange tokens instead.
+
+def final_norm_operators(spec: ModelSpec) -> Iterator[Operator]:
+    """What comes after the last layer: a norm of all tokens, which adds the last residual."""
+    if spec.final_norm:
+        yield _OperatorBuilder(1, SIXTEEN_BITS, 1).elementwise("final_norm", 4 * spec.hidden_size)
+
+
+def all_reduces(spec: ModelSpec, exchanges: int = 0, embeds: bool = True) -> Iterator[AllReduce]:
+    """What tensor-parallel ranks sum up: after attention, after the MLP, and for norms of all heads.
+
+    Of the MLPs, so many exchange tokens instead. With ``embeds`` it is also rows of the embedding, which is split over
+    the vocabulary (Megatron-LM, arXiv:1909.08053, section 3).
     """
-    yield AllReduce("all_reduce", 2 * spec.layers - exchanges, spec.hidden_size * int(ACTIVATION_BYTES))
+    hidden_bytes = spec.hidden_size * int(ACTIVATION_BYTES)
+    yield AllReduce("all_reduce", 2 * spec.layers - exchanges, hidden_bytes)
+    if embeds:
+        yield AllReduce("embedding_all_reduce", 1, hidden_bytes)
     summed = sum(group.count for group in spec.layer_groups if _norm_across_heads(group))
     if summed:
         yield AllReduce("query_key_norm_all_reduce", summed, NORM_SUM_BYTES)
@@ -174,9 +192,11 @@ def _norm_across_heads(group: LayerGroup) -> bool:
 
 
 def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
-    """The operators that run once per sampled token: the output head, split over the vocabulary."""
+    """The operators that run once per sampled token: the output head, split over the vocabulary, and sampling."""
     width = spec.embedding_size or spec.hidden_size
-    yield _OperatorBuilder(1, SIXTEEN_BITS, ranks).matmul("head", width, spec.vocabulary_size, split="columns")
+    build = _OperatorBuilder(1, SIXTEEN_BITS, ranks)
+    yield build.matmul("head", width, spec.vocabulary_size, split="columns")
+    yield build.elementwise("sampling", SAMPLING_ELEMENTS * spec.vocabulary_size)
 
 
 def attention_work(spec: ModelSpec, kv_format: KvFormat, ranks: int) -> tuple[AttentionWork, ...]:

@@ -185,6 +185,8 @@ def _add_linear(cost: StepCost, shape: Shape, steps: int, seconds: defaultdict[s
         kernels += [
             (price, operator.count, own_rows) for operator, price in zip(cost.head, cost.head_prices, strict=True)
         ]
+        if cost.logits_gather is not None:
+            kernels.append((cost.logits_gather.price, 1, cost.logits_gather.gathered_bytes(own_rows)))
     for all_reduce in cost.all_reduces:
         kernels.append((cost.all_reduce_price, all_reduce.count, own_tokens * all_reduce.bytes_per_token))
     if cost.exchange is not None:

@@ -7,12 +7,14 @@ from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.compiled_attention import compile_attention
 from simcore.cost.decode_attention import DecodeAttention
-from simcore.cost.exchange import deal, expert_exchange
+from simcore.cost.exchange import deal, expert_exchange, logits_gather
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import (
     Operator,
     all_reduces,
     attention_work,
+    embedding_operators,
+    final_norm_operators,
     head_operators,
     layer_operators,
 )
@@ -30,8 +32,9 @@ class StepCost:
 
     A step is the sum of its layers' operators (they depend on its tokens alone and are tabulated), the head over the
     sampled rows, attention of decodes and of prompt chunks, two all-reduces per layer, and host overhead. Of a pipeline
-    stage, ``part`` are its layers; the head is on the last. ``split`` says what else is divided: of several data groups
-    the fullest is priced, and instead of summing experts' results, tokens are sent to experts and back.
+    stage, ``part`` are its layers; the embedding is on the first, the head on the last. ``split`` says what else is
+    divided: of several data groups the fullest is priced, and instead of summing experts' results, tokens are sent to
+    experts and back.
     """
 
     def __init__(
@@ -49,12 +52,14 @@ class StepCost:
         windows = sorted({kind.window_tokens for kind in attention_counts(spec) if kind.window_tokens is not None})
         self.window_tokens: tuple[int, ...] = tuple(windows)
         """The sliding windows of the whole model, whose context a decode pool must keep."""
-        has_head = part is None or part.stop == spec.layers
+        embeds, has_head = part is None or part.start == 0, part is None or part.stop == spec.layers
         if part is not None:
             spec = spec.stage(part)
         self.prices = prices
         self._host = host
-        self.layers = tuple(layer_operators(spec, weight_dtype, ranks, split))
+        before = embedding_operators(spec) if embeds else ()
+        after = final_norm_operators(spec) if has_head else ()
+        self.layers = (*before, *layer_operators(spec, weight_dtype, ranks, split), *after)
         self.head = tuple(head_operators(spec, ranks)) if has_head else ()
         self.attention = attention_work(spec, kv_format, ranks)
         self.merge = merge_of(prices, split, self.attention)
@@ -62,7 +67,8 @@ class StepCost:
         self.head_prices = tuple(prices.operator(operator) for operator in self.head)
         self.all_reduce_price = prices.collective("all_reduce", ranks)
         exchanges = mixture_layers(spec) if split.data > 1 else 0
-        self.all_reduces = tuple(all_reduces(spec, exchanges)) if ranks > 1 else ()
+        self.all_reduces = tuple(all_reduces(spec, exchanges, embeds)) if ranks > 1 else ()
+        self.logits_gather = logits_gather(spec, prices, ranks) if has_head else None
         self.exchange = expert_exchange(spec, prices, split, exchanges)
         self.compiled_attention = tuple(compile_attention(work, prices, split, windows) for work in self.attention)
         self._decodes = DecodeAttention(self.compiled_attention)
@@ -116,6 +122,8 @@ class StepCost:
             priced = zip(self.head, self.head_prices, strict=True)
             own_rows = self.split.own_tokens(rows)
             seconds = sum(operator.count * price.seconds(own_rows) for operator, price in priced) if rows else 0.0
+            if rows and self.logits_gather is not None:
+                seconds += self.logits_gather.seconds(own_rows)
             price = self._head_ns[rows] = seconds * NS_PER_S
         return price
 

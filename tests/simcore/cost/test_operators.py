@@ -1,6 +1,14 @@
 import pytest
 
-from simcore.cost.operators import AllReduce, all_reduces, attention_work, head_operators, layer_operators
+from simcore.cost.operators import (
+    AllReduce,
+    all_reduces,
+    attention_work,
+    embedding_operators,
+    final_norm_operators,
+    head_operators,
+    layer_operators,
+)
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import count_parameters, input_embedding_parameters, load_model, preset_names, weight_bytes
 
@@ -85,11 +93,23 @@ def test_sliding_and_full_layers_are_counted_apart():
 
 
 def test_ranks_sum_twice_a_layer_and_for_norms_over_all_heads():
-    assert list(all_reduces(load_model("llama-3.1-8b"))) == [AllReduce("all_reduce", 64, 8192)]
+    assert list(all_reduces(load_model("llama-3.1-8b"), embeds=False)) == [AllReduce("all_reduce", 64, 8192)]
     assert list(all_reduces(load_model("minimax-m2.5"))) == [
         AllReduce("all_reduce", 124, 6144),
+        AllReduce("embedding_all_reduce", 1, 6144),
         AllReduce("query_key_norm_all_reduce", 62, 8),
     ]
+
+
+def test_embedding_last_norm_and_sampling_are_counted_once_a_step():
+    """In 16 bits: a row is read and written; the norm also adds the residual; logits are read, written and read."""
+    model = load_model("llama-3.1-8b")
+    (embedding,), (norm,) = embedding_operators(model), final_norm_operators(model)
+    sampling = list(head_operators(model, 2))[-1]
+    assert [operator.count for operator in (embedding, norm, sampling)] == [1, 1, 1]
+    assert embedding.bytes(10) == 10 * 2 * 2 * 4096
+    assert norm.bytes(10) == 10 * 4 * 2 * 4096
+    assert sampling.bytes(10) == 10 * (2 + 4 + 4) * 128256  # every rank has all logits by then
 
 
 @pytest.mark.parametrize(("name", "launches"), [("qwen3-32b", 2), ("minimax-m2.5", 4), ("llama-3.1-8b", None)])

@@ -56,11 +56,16 @@ def test_stages_take_together_what_the_model_takes(model, ranks, stages):
     assert sum(pipeline.computing_ns(chunk, empty, 1)) == pytest.approx(whole.step_ns(chunk, empty, 1), abs=stages)
 
 
-def test_the_head_is_on_the_last_stage_and_the_host_on_the_first():
+def test_the_embedding_and_the_host_are_on_the_first_stage_and_the_head_on_the_last():
     _, pipeline = costs("llama-3.1-70b", 4, 2)
     first, last = pipeline.stages
     assert first.head == ()
-    assert [operator.name for operator in last.head] == ["head"]
+    assert [operator.name for operator in last.head] == ["head", "sampling"]
+    assert (first.layers[0].name, last.layers[-1].name) == ("embedding", "final_norm")
+    assert "final_norm" not in {operator.name for operator in first.layers}
+    assert "embedding" not in {operator.name for operator in last.layers}
+    assert (first.logits_gather is None, last.logits_gather is None) == (True, False)
+    assert [len(stage.all_reduces) for stage in (first, last)] == [2, 1]
     assert first.host_ns(8, 8, 8) == pytest.approx(1e6 + 8 * 1e4)
     assert last.host_ns(8, 8, 8) == 0
 

@@ -134,7 +134,7 @@ def test_a_decode_step_of_llama_by_hand():
     floors_s = 3 * 2.5e-6  # norms, rotary embedding with KV write, activation
     context_bytes = 1001 * 8 * 2 * 128 * 2 + 32 * 256 * 2
     attention_s = max(context_bytes / (3.35e12 * 0.82), 2.5e-6)
-    head_s = 2 * (4096 * 128256 + 4096 + 128256) / (3.35e12 * 0.83)
+    head_s = 2 * (4096 * 128256 + 4096 + 128256) / (3.35e12 * 0.83) + 3 * 2.5e-6  # embedding, last norm, sampling
     host_s = 0.5e-3 + 5e-6
     expected_s = 32 * (reading_s + floors_s + attention_s) + head_s + host_s
     assert cost.decode_steps_ns(pool_of(cost, [1000]), 1)[0] == pytest.approx(expected_s * 1e9, abs=1)
@@ -147,16 +147,28 @@ def test_a_long_prefill_of_llama_is_bound_by_arithmetic():
     linear_s = 2 * weights * tokens / (989.4e12 * 0.78)
     attention_s = 32 * 4 * 4096 * tokens * (tokens + 1) / 2 / (989.4e12 * 0.50)
     norms, rotary_and_write, activation = 2 * 4 * 4096, 2 * (4096 + 2048), 3 * 14336  # norms add the residual too
-    elementwise_s = 32 * 2 * tokens * (norms + rotary_and_write + activation) / (3.35e12 * 0.83)
+    around = 2 * 4096 + 4 * 4096  # the embedding and the last norm
+    elementwise_s = 2 * tokens * (32 * (norms + rotary_and_write + activation) + around) / (3.35e12 * 0.83)
     assert prefill_ns(cost, tokens) / 1e9 == pytest.approx(linear_s + attention_s + elementwise_s, rel=0.005)
 
 
 def test_two_ranks_pay_two_all_reduces_a_layer():
     one, two = cost_of("llama-3.1-70b"), cost_of("llama-3.1-70b", ranks=2)
-    reductions_s = 2 * 80 * two.all_reduce_price.seconds(4096 * 8192 * 2)
-    norms_s = 80 * next(price.seconds(4096) for price in two.layer_prices if price.operator.name == "norm")
-    halved_s = (one.linear_ns(4096) / 1e9 - norms_s) / 2
-    assert two.linear_ns(4096) / 1e9 == pytest.approx(halved_s + norms_s + reductions_s, rel=0.002)
+    reductions_s = (1 + 2 * 80) * two.all_reduce_price.seconds(4096 * 8192 * 2)  # the first of the embedding
+    whole = [price for price in two.layer_prices if price.operator.name in ("embedding", "norm", "final_norm")]
+    whole_s = sum(price.operator.count * price.seconds(4096) for price in whole)
+    halved_s = (one.linear_ns(4096) / 1e9 - whole_s) / 2
+    assert two.linear_ns(4096) / 1e9 == pytest.approx(halved_s + whole_s + reductions_s, rel=0.002)
+
+
+def test_ranks_bring_the_logits_of_sampled_rows_together():
+    one, two = cost_of("llama-3.1-70b"), cost_of("llama-3.1-70b", ranks=2)
+    gather = two.prices.collective("all_gather", 2)
+    halves, sampling = two.head_prices
+    alone_s = halves.seconds(64) + sampling.seconds(64)
+    assert two.head_ns(64) / 1e9 == pytest.approx(alone_s + gather.seconds(64 * 128256 * 2))
+    assert one.logits_gather is None
+    assert two.head_ns(0) == 0
 
 
 def test_nothing_is_priced_for_nothing():
@@ -223,7 +235,7 @@ def test_a_profile_prices_what_it_has_and_the_roofline_the_rest():
     assert {price.source for price in by_name.values()} == {Source.CALIBRATED, Source.ROOFLINE}
     assert cost.all_reduce_price.seconds(8192) == profile.collective("all_reduce", "custom_graph", 2).seconds(8192)
     attention = profile.context_attention("bf16", 16, 4, 128)
-    head_s = cost.head_prices[0].seconds(1)
+    head_s = cost.head_ns(1) / 1e9
     expected_s = 32 * attention.seconds(100, 5000) + cost.linear_ns(100) / 1e9 + head_s + cost.host_ns(100, 1, 1) / 1e9
     assert prefill_ns(cost, 100, 5000) / 1e9 == pytest.approx(expected_s, abs=1e-9)
 
@@ -271,7 +283,8 @@ def test_an_eager_step_takes_as_long_as_launching_its_kernels():
         host = HostOverhead(step_s=0.0, per_request_s=0.0, launch_s=1e-3, graph_tokens=64, mixed_graphs=mixed_graphs)
         return StepCost(model, prices, host, "bf16", KvFormat(), 1)
 
-    launches_ns = 32 * (2 + 1 + 2 + 1 + 1 + 1 + 1 + 1) * 1e6  # norms, QKV, rotary, attention, output, up, act, down
+    of_a_layer = 2 + 1 + 2 + 1 + 1 + 1 + 1 + 1  # norms, QKV, rotary, attention, output, up, activation, down
+    launches_ns = (32 * of_a_layer + 2) * 1e6  # and the embedding and the last norm
     for graphs, shape, eager in (
         (True, (64, 64, 64), False),
         (True, (64, 2, 9), False),
