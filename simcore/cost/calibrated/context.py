@@ -62,6 +62,8 @@ class ContextPrice:
         total_pairs = weighted = 0.0
         most = 0
         for tokens, prefix in chunks:
+            if 0 < self.window < prefix:
+                prefix = self.window  # no token sees what lies before
             pairs = _pairs(tokens, prefix, self.window)
             total_pairs += pairs
             weighted += pairs * (tokens + prefix)
@@ -89,7 +91,8 @@ class ContextPrice:
         """Whether a chunk lies in the calibrated range; without measured prefixes, by its total length."""
         if self.by_prefix:
             return self.shape_inside and self.curves[0].inside(tokens) and prefix <= self.levels[-1]
-        return self.shape_inside and self.curves[0].first <= tokens and tokens + prefix <= self.curves[0].last
+        seen = min(prefix, self.window) if self.window else prefix
+        return self.shape_inside and self.curves[0].first <= tokens and tokens + seen <= self.curves[0].last
 
     def _between(self, level: float, tokens: float) -> float:
         """Latency is affine in prompts alike and in prefix, so it is interpolated as such; the last slope goes on."""

@@ -119,6 +119,14 @@ def test_a_short_chunk_over_a_prefix_beyond_those_measured_costs_at_most_in_prop
     assert once_s < eight_times_s < 8.5 * once_s
 
 
+def test_a_prefix_longer_than_the_window_costs_what_one_of_its_length_does():
+    profile = load_profile("h100-sxm", "vllm-0.24.0")
+    price = profile.context_attention("bf16", 64, 8, 64, 128)
+    for tokens in (1, 64, 1000):
+        assert price.seconds(tokens, 120_000) == price.seconds(tokens, 128) >= price.seconds(tokens, 64)
+        assert price.inside(tokens, 120_000) == price.inside(tokens, 128)
+
+
 def test_measured_prefixes_are_read_as_they_stand():
     price = load_profile("rtx-4090", "vllm-0.19.0").context_attention("bf16", 32, 8, 128)
     assert price.by_prefix
