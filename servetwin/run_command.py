@@ -17,7 +17,7 @@ from simcore.bands.bands import check_replays
 from simcore.bands.run import run_with_bands
 from simcore.cost.price_shares import MOST_OUTSIDE
 from simcore.errors import ServetwinError
-from simcore.metrics.summary import without_profile
+from simcore.metrics.pricing import without_profile
 from simcore.output.run_folder import check_destination, summary_text
 from simcore.scenario import read_scenario
 

@@ -133,6 +133,22 @@ class PriceShares:
     outside: float
 
 
+def unmeasured(cost: StepCost) -> list[str]:
+    """Kernels that the profile at hand has no measurements of though others do: products by their weights' format."""
+    found = []
+    operators = zip((*cost.layers, *cost.head), (*cost.layer_prices, *cost.head_prices), strict=True)
+    for operator, price in operators:
+        if operator.shape is not None and price.source is Source.ROOFLINE:
+            found.append(f"{'experts' if operator.experts > 1 else 'matrix products'} in {operator.shape.weights}")
+    for kind in cost.compiled_attention:
+        window = "" if kind.work.window_tokens is None else f" with a window of {kind.work.window_tokens:,}"
+        if kind.calibrated.context is None:
+            found.append(f"prompt attention{window}")
+        if kind.calibrated.generation is None:
+            found.append(f"decode attention{window}")
+    return list(dict.fromkeys(found))
+
+
 def price_shares(
     cost: StepCost, work: Iterable[WorkCounter], ranges: Iterable[RangeCounter], busy_s: float
 ) -> PriceShares:

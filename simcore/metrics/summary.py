@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.clock import to_s
-from simcore.cost.price_shares import HOST, MOST_OUTSIDE, RangeCounter, price_shares
-from simcore.cost.profile_choice import ROOFLINE
+from simcore.cost.price_shares import RangeCounter
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
@@ -23,6 +22,7 @@ from simcore.metrics.confidence import LEVEL, SECTIONS, interval
 from simcore.metrics.definitions import normalised_latency_s, prefix_hit_rate
 from simcore.metrics.fairness import fairness
 from simcore.metrics.objectives import kept_all, missed_any, objectives
+from simcore.metrics.pricing import pricing_figures, pricing_warnings
 from simcore.metrics.statistics import Statistics, of_gaps, of_values
 from simcore.metrics.token_gaps import CountedGaps
 from simcore.metrics.transfers import link_figures, swap_figures, tier_figures
@@ -34,16 +34,6 @@ from simcore.scenario import Scenario
 SCHEMA_VERSION = 1
 _FINISHED_FOR_INTERVAL = 5 * SECTIONS
 """Fewer finished requests than this leave throughput without an interval."""
-_UNCALIBRATED = (
-    "100% of simulated time is priced by roofline with stated efficiencies and by assumed host constants, outside any "
-    "calibrated range: {}, and absolute times may be off by tens of percent."
-)
-_CALIBRATED = (
-    "{inside:.0%} of simulated time is priced by kernels of the profile {profile} inside their calibrated ranges; the "
-    "rest by roofline, by assumed host constants ({host:.0%}) or beyond those ranges."
-)
-
-
 _WINDOW = (
     "from the end of the warm-up to the end of the run, {}; latencies of finished requests that arrived in it, gaps "
     "and throughput of tokens and requests that ended in it; counts, fairness, KV memory, preemptions, utilisation and "
@@ -115,7 +105,7 @@ def summarise(
         "links": link_figures(facts.offloadings, facts.transfers, end_s),
         "utilisation": _utilisation(facts, requests, steps, end_s),
         "cost": _cost(facts, requests, end_s),
-        "pricing": (pricing := _pricing(facts, steps)),
+        "pricing": (pricing := pricing_figures(facts, steps)),
         "warnings": _warnings(facts, requests, pricing),
         "notices": list(facts.notices),
     }
@@ -302,32 +292,6 @@ def _pipeline(pipelines: Sequence[Pipeline], end_s: float) -> dict[str, Any]:
     }
 
 
-def _pricing(facts: RunFacts, steps: Columns) -> dict[str, Any]:
-    busy_s = float((steps["end_s"] - steps["start_s"]).sum())
-    if facts.pipelines:  # of the time in flight, that in which a stage computed
-        busy_s = to_s(sum(pipeline.computed_ns for pipeline in facts.pipelines))
-    shares = price_shares(facts.cost, facts.work, facts.ranges, busy_s)
-    profile = facts.cost.prices.profile
-    if profile is None:
-        name, note = None, _UNCALIBRATED.format(without_profile(facts.scenario, facts.accelerator))
-    else:
-        name = profile.name
-        note = _CALIBRATED.format(inside=1 - shares.outside, profile=name, host=shares.by_source.get(HOST, 0.0))
-    return {
-        "profile": name,
-        "shares": shares.by_source,
-        "outside_calibrated_range": shares.outside,
-        "note": note,
-    }
-
-
-def without_profile(scenario: Scenario, accelerator: Accelerator) -> str:
-    """Why a run prices by roofline alone."""
-    if scenario.pricing.profile == ROOFLINE:
-        return "the scenario asks for no profile"
-    return f"no profile of {accelerator.name} has the kernels that the run needs"
-
-
 def _cost(facts: RunFacts, requests: Columns, end_s: float) -> dict[str, Any]:
     cluster = facts.scenario.cluster
     stated = cluster.price_usd_per_h is not None
@@ -345,7 +309,7 @@ def _cost(facts: RunFacts, requests: Columns, end_s: float) -> dict[str, Any]:
 
 
 def _warnings(facts: RunFacts, requests: Columns, pricing: dict[str, Any]) -> list[str]:
-    warnings = [pricing["note"]] if pricing["outside_calibrated_range"] > MOST_OUTSIDE else []
+    warnings = pricing_warnings(pricing)
     warmup_s = facts.scenario.measurement.warmup_s
     finished = requests["state"] == "finished"
     if warmup_s and finished.any() and not (requests["arrival_s"][finished] >= warmup_s).any():

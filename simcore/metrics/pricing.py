@@ -1,0 +1,62 @@
+"""What the prices of a run are worth: where they come from, and what was never measured."""
+
+from typing import TYPE_CHECKING, Any
+
+from simcore.clock import to_s
+from simcore.cost.price_shares import HOST, MOST_OUTSIDE, price_shares, unmeasured
+from simcore.cost.profile_choice import ROOFLINE
+from simcore.hardware import Accelerator
+from simcore.result import Columns
+from simcore.scenario import Scenario
+
+if TYPE_CHECKING:
+    from simcore.metrics.summary import RunFacts
+
+_UNCALIBRATED = (
+    "100% of simulated time is priced by roofline with stated efficiencies and by assumed host constants, outside any "
+    "calibrated range: {}, and absolute times may be off by tens of percent."
+)
+_CALIBRATED = (
+    "{inside:.0%} of simulated time is priced by kernels of the profile {profile} inside their calibrated ranges; the "
+    "rest by roofline, by assumed host constants ({host:.0%}) or beyond those ranges."
+)
+_UNMEASURED = "The profile {} has no measurements of {}: a roofline prices these."
+
+
+def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
+    """The section ``pricing`` of a summary."""
+    busy_s = float((steps["end_s"] - steps["start_s"]).sum())
+    if facts.pipelines:  # of the time in flight, that in which a stage computed
+        busy_s = to_s(sum(pipeline.computed_ns for pipeline in facts.pipelines))
+    shares = price_shares(facts.cost, facts.work, facts.ranges, busy_s)
+    profile = facts.cost.prices.profile
+    missing: list[str] = []
+    if profile is None:
+        name, note = None, _UNCALIBRATED.format(without_profile(facts.scenario, facts.accelerator))
+    else:
+        name, missing = profile.name, unmeasured(facts.cost)
+        note = _CALIBRATED.format(inside=1 - shares.outside, profile=name, host=shares.by_source.get(HOST, 0.0))
+        if missing:
+            note = f"{note} {_UNMEASURED.format(name, ', '.join(missing))}"
+    return {
+        "profile": name,
+        "shares": shares.by_source,
+        "outside_calibrated_range": shares.outside,
+        "unmeasured": missing,
+        "note": note,
+    }
+
+
+def pricing_warnings(pricing: dict[str, Any]) -> list[str]:
+    """What users should know of the prices, given the section ``pricing`` of a summary."""
+    if pricing["outside_calibrated_range"] > MOST_OUTSIDE:
+        return [pricing["note"]]
+    missing = pricing["unmeasured"]
+    return [_UNMEASURED.format(pricing["profile"], ", ".join(missing))] if missing else []
+
+
+def without_profile(scenario: Scenario, accelerator: Accelerator) -> str:
+    """Why a run prices by roofline alone."""
+    if scenario.pricing.profile == ROOFLINE:
+        return "the scenario asks for no profile"
+    return f"no profile of {accelerator.name} has the kernels that the run needs"

@@ -1,0 +1,36 @@
+"""What a run says of its prices."""
+
+import pytest
+
+from servetwin.api import simulate
+
+CHAT = {
+    "model": "llama-3.1-8b",
+    "cluster": {"accelerator": "h100-sxm"},
+    "pricing": {"profile": "vllm-0.24.0"},
+    "workload": {
+        "requests": 20,
+        "arrivals": {"name": "poisson", "rate_per_s": 5.0},
+        "prompt_tokens": {"name": "fixed", "tokens": 500},
+        "output_tokens": {"name": "fixed", "tokens": 50},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "unmeasured"),
+    [
+        ({}, []),
+        ({"precision": {"weights": "int8"}}, ["matrix products in int8"]),
+        (
+            {"model": "mistral-7b"},
+            ["prompt attention with a window of 4,096", "decode attention with a window of 4,096"],
+        ),
+    ],
+)
+def test_a_run_names_the_kernels_that_the_profile_has_no_measurements_of(changes, unmeasured):
+    summary = simulate(CHAT | changes).summary
+    assert summary["pricing"]["unmeasured"] == unmeasured
+    said = [warning for warning in summary["warnings"] if "no measurements of" in warning]
+    assert len(said) == bool(unmeasured)
+    assert all(name in said[0] for name in unmeasured)
