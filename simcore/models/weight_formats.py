@@ -135,5 +135,5 @@ WeightFormatName = Literal[
 def weight_format(name: str) -> WeightFormat:
     """The format of this name; raises ``UnknownNameError`` for any other."""
     if name not in WEIGHT_FORMATS:
-        raise UnknownNameError("weight dtype", name, tuple(WEIGHT_FORMATS))
+        raise UnknownNameError("precision.weights", name, tuple(WEIGHT_FORMATS))
     return WEIGHT_FORMATS[name]

@@ -129,7 +129,7 @@ def _checked_format(spec: ModelSpec, dtype: str | None) -> WeightFormat:
     chosen = weight_format(spec.dtype if dtype is None else dtype)
     if chosen.of == EXPERTS and not any(weight.role is Role.EXPERT for weight in weights(spec)):
         expected = f"another one for {spec.name}: {chosen.name} is for experts, which it lacks"
-        raise InputError("weight dtype", chosen.name, expected)
+        raise InputError("precision.weights", chosen.name, expected)
     return chosen
 
 

@@ -6,7 +6,7 @@ import pickle
 import pytest
 from simpy import Environment
 
-from simcore.errors import FileError, InputError, Phrase, UnknownNameError
+from simcore.errors import FileError, InputError, Phrase, UnknownNameError, nearest_name
 
 ERRORS = (
     InputError("workload.requests", -3, "a whole number of at least 1"),
@@ -53,3 +53,11 @@ def test_errors_keep_their_sentence_when_raised_in_a_process(error):
 )
 def test_values_are_shown_as_a_scenario_has_them(value, shown):
     assert str(InputError("field", value, "another")) == f"field is {shown}, expected another."
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("a100", "a100-sxm"), ("H100", "h100-sxm"), ("a10", "a10g"), ("hh100-sxm", "h100-sxm"), ("", None), ("tpu", None)],
+)
+def test_the_nearest_name_is_one_that_goes_on_or_else_one_that_looks_alike(name, nearest):
+    assert nearest_name(name, ["a10g", "a100-sxm", "h100-sxm", "h100-pcie"]) == nearest

@@ -103,7 +103,7 @@ def test_deepseek_v3_matches_its_checkpoint_number_type_by_number_type():
 
 
 def test_an_unknown_dtype_is_refused():
-    with pytest.raises(UnknownNameError, match=r"weight dtype is 'bf61', .* Did you mean 'bf16'\?"):
+    with pytest.raises(UnknownNameError, match=r"precision.weights is 'bf61', .* Did you mean 'bf16'\?"):
         weight_bytes(DENSE, "bf61")
 
 

@@ -43,7 +43,7 @@ def test_groups_cut_short_have_scales_of_their_own():
 
 
 def test_an_unknown_format_is_refused():
-    with pytest.raises(UnknownNameError, match=r"weight dtype is 'fp8-blok', .* Did you mean 'fp8-block'\?"):
+    with pytest.raises(UnknownNameError, match=r"precision.weights is 'fp8-blok', .* Did you mean 'fp8-block'\?"):
         weight_format("fp8-blok")
 
 
