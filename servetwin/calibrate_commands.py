@@ -71,14 +71,24 @@ def fit_command(
     licence: Annotated[str, typer.Option(help="The licence of the measurements.")] = "not stated",
     date: Annotated[str, typer.Option(help="When they were made or read.")] = "not stated",
 ) -> None:
-    """Fit samples of one accelerator to a profile, and say how well it predicts what it has not seen."""
+    """Fit samples of one accelerator to a profile, and say how well it predicts what it has not seen.
+
+    Files of kinds that nothing is fitted to are left out, and named.
+    """
     check_destination(out)
     by_kind: dict[str, list[SampleTable]] = {}
+    left_out: list[tuple[Path, str]] = []
     for file in files:
         samples = read_samples(file)
-        if samples.kind not in FITS:
-            raise UnknownNameError(f"{file}: kind", samples.kind, FITS)
-        by_kind.setdefault(samples.kind, []).append(samples)
+        if samples.kind in FITS:
+            by_kind.setdefault(samples.kind, []).append(samples)
+        else:
+            left_out.append((file, samples.kind))
+    if not by_kind:
+        file, kind = left_out[0]
+        raise UnknownNameError(f"{file}: kind", kind, FITS)
+    for file, kind in left_out:
+        typer.echo(f"{file}: left out, since nothing is fitted to {kind}")
     accelerators = sorted({part.accelerator for parts in by_kind.values() for part in parts})
     if len(accelerators) > 1:
         raise InputError("the files' accelerator", ", ".join(accelerators), "the same in all files")

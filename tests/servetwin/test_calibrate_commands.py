@@ -35,6 +35,19 @@ def test_import_then_fit_gives_a_profile(shared_data, tmp_path):
     assert profile.collective("all_gather", "nccl", 8).seconds(1 << 20) > 0
 
 
+def test_all_that_was_imported_can_be_fitted_though_nothing_is_to_whole_layers(shared_data, tmp_path):
+    root = str(shared_data / "profiles" / "llmservingsim")
+    command = ["calibrate", "import", "llmservingsim", "--system", "RTX4090", "--root", root]
+    assert CliRunner().invoke(app, [*command, "--out", str(tmp_path)]).exit_code == 0
+    files = sorted(str(path) for path in tmp_path.glob("*.csv"))
+    done = CliRunner().invoke(app, ["calibrate", "fit", *files, "--out", str(tmp_path / "own")])
+    assert done.exit_code == 0, done.output
+    assert "layer.csv: left out, since nothing is fitted to layer" in done.output
+    alone = next(file for file in files if file.endswith(".layer.csv"))
+    done = CliRunner().invoke(app, ["calibrate", "fit", alone, "--out", str(tmp_path / "none")])
+    assert "kind is 'layer', expected one of" in str(done.exception)
+
+
 def test_what_is_missing_is_said():
     for command in (["llmservingsim", "--root", "."], ["vidur"]):
         done = CliRunner().invoke(app, ["calibrate", "import", *command])
