@@ -1,7 +1,7 @@
 """What a fidelity report says, as tables of plain values; whoever shows them decides how."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,7 +17,7 @@ TTFT, TPOT = "ttft_s.mean", "tpot_s.mean"
 _NAMES = {TTFT: "TTFT", TPOT: "TPOT"}
 _METRICS = {"ttft_s": "TTFT", "tpot_s": "TPOT", "e2e_s": "E2E", "output_tokens_per_s": "output tokens/s"}
 HOPPER = ("h100-sxm", "h200-sxm")
-GROUPS = ("model", "accelerator", "engine", "tensor_parallel", "lengths", "concurrency")
+GROUPS = ("model", "accelerator", "engine", "version", "tensor_parallel", "lengths", "concurrency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def tables(fidelity: Fidelity) -> list[Table]:
 def _engine_runs(evaluated: Evaluated) -> list[Table]:
     found = []
     parts = _parts(evaluated.outcomes)
-    found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts | _on_hopper(parts)))
+    found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts | _subsets(parts)))
     of_known = [outcome for outcome in evaluated.outcomes if outcome.case.labels["harness"] == "known"]
     found.append(_bands({**parts, "known harness": of_known, "all": list(evaluated.outcomes)}))
     for name, outcomes in parts.items():
@@ -81,13 +81,18 @@ def _parts(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return parts
 
 
-def _on_hopper(parts: dict[str, list[Outcome]]) -> dict[str, list[Outcome]]:
-    """Of parts with rows of several generations of accelerators, those on H100 and H200."""
+def _subsets(parts: dict[str, list[Outcome]]) -> dict[str, list[Outcome]]:
+    """Of each part the rows on H100 and H200, and those that state the engine's version, where these are not all."""
+    conditions: dict[str, Callable[[Mapping[str, str]], bool]] = {
+        "H100 and H200": lambda labels: labels["accelerator"] in HOPPER,
+        "engine version stated": lambda labels: labels["version"] != "unstated",
+    }
     found = {}
     for name, outcomes in parts.items():
-        chosen = [outcome for outcome in outcomes if outcome.case.labels["accelerator"] in HOPPER]
-        if 0 < len(chosen) < len(outcomes):
-            found[f"{name}, H100 and H200"] = chosen
+        for condition, holds in conditions.items():
+            chosen = [outcome for outcome in outcomes if holds(outcome.case.labels)]
+            if 0 < len(chosen) < len(outcomes):
+                found[f"{name}, {condition}"] = chosen
     return found
 
 
