@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.cost.calibrated.elementwise import ELEMENTWISE_KEYS
 from simcore.cost.calibrated.moe import MOE_KEYS
 from simcore.errors import FileError
 
@@ -23,12 +24,15 @@ SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
     "moe": (*MOE_KEYS, "tokens"),
     "active_experts": ("dtype", "hidden", "intermediate", "tokens", "experts_per_token", "active_experts"),
     "collective": ("operation", "implementation", "nodes", "ranks_per_node", "bytes"),
+    "elementwise": (*ELEMENTWISE_KEYS, "tokens"),
     "layer": ("name", "model", "tensor_parallel", "tokens"),
     "prompt_pass": ("model", "tensor_parallel", "batch", "prompt_tokens"),
     "token_pass": ("model", "tensor_parallel", "batch", "prompt_tokens", "output_tokens"),
 }
 """The kernel kinds, each with its shape parameters. docs/calibrate.md says what they mean."""
-TEXT_COLUMNS = frozenset(("dtype", "kv_dtype", "distribution", "operation", "implementation", "name", "model"))
+TEXT_COLUMNS = frozenset(
+    ("dtype", "kv_dtype", "distribution", "operation", "implementation", "operator", "name", "model")
+)
 _MAY_BE_ZERO = frozenset(("window", "prefix", "bytes", "context"))
 _ABSENT_IN_A_MIX = frozenset(("tokens", "batch"))
 

@@ -13,7 +13,14 @@ from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.pipeline import PipelineCost
-from simcore.cost.profile_choice import ROOFLINE, chosen_profile, lent_collectives, lent_latent, needed_kinds
+from simcore.cost.profile_choice import (
+    ROOFLINE,
+    chosen_profile,
+    lent_collectives,
+    lent_elementwise,
+    lent_latent,
+    needed_kinds,
+)
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
@@ -276,6 +283,7 @@ def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator
         profile,
         lent_collectives(profile, accelerator.name, named),
         lent_latent(profile, accelerator.name, kinds, named),
+        lent_elementwise(profile, accelerator.name, named),
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
         expert_kernels=scenario.pricing.expert_kernels,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from calibrate.fit.collective import CollectiveFit
 from calibrate.fit.context import ContextFit
+from calibrate.fit.elementwise import ElementwiseFit
 from calibrate.fit.fitted import Fitted, KindFit
 from calibrate.fit.gemm import GemmFit
 from calibrate.fit.generation import GenerationFit
@@ -14,6 +15,7 @@ from calibrate.fit.moe import MoeFit
 from calibrate.fit.noise import Noise, noise_of
 from calibrate.samples import SHAPE_COLUMNS, SampleTable
 from simcore.cost.calibrated.base import ELEMENT_BYTES, KV_BYTES
+from simcore.cost.calibrated.elementwise import ELEMENTWISE
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.errors import FileError, UnknownNameError
 
@@ -26,6 +28,7 @@ FITS: dict[str, KindFit] = {
     "mla_generation": GenerationFit(),
     "moe": MoeFit(),
     "collective": CollectiveFit(),
+    "elementwise": ElementwiseFit(),
 }
 """The fit of each kernel kind that a profile may hold."""
 EVERY = 5
@@ -48,7 +51,8 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
     """Fit the samples of a kind and measure its held-out errors.
 
     A held-out point that no other is like (of another head dimension, say) has no price, and none of these errors.
-    Raises ``FileError`` where that leaves nothing to check a fit by, ``UnknownNameError`` for an unknown data type.
+    Raises ``FileError`` where that leaves nothing to check a fit by, ``UnknownNameError`` for an unknown data type or
+    operator.
     """
     _require_known_types(samples)
     kind_fit = FITS[samples.kind]
@@ -74,7 +78,7 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
 
 
 def _require_known_types(samples: SampleTable) -> None:
-    for column, known in (("kv_dtype", KV_BYTES), ("dtype", ELEMENT_BYTES)):
+    for column, known in (("kv_dtype", KV_BYTES), ("dtype", ELEMENT_BYTES), ("operator", ELEMENTWISE)):
         for name in np.unique(samples.columns.get(column, [])):
             if name not in known:
                 raise UnknownNameError(f"{samples.file}: {column}", str(name), known)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
+from simcore.cost.operators import MEASURED_AS, layer_operators
 from simcore.errors import FileError, UnknownNameError
 from simcore.models import Attention, DenseFeedForward, LayerGroup, MixtureOfExperts, ModelSpec, load_model
 
@@ -23,6 +24,12 @@ MODELS = {
     "Qwen/Qwen3-32B": "qwen3-32b",
     "Qwen/Qwen3-30B-A3B-Instruct-2507": "qwen3-30b-a3b",
 }
+
+ELEMENTWISE = {"final_layernorm": "norm", "qk_norm": "query_key_norm", "act_fn": "mlp_activation"}
+"""The operator whose launches a layer measures. The last norm stands for those of layers, which all add a residual:
+what is called ``layernorm`` is the mean of the two of the only layer that was run, whose first has none to add."""
+_NORMS = frozenset({"norm", "query_key_norm"})
+"""Measured by one rank alone, which the folders of more ranks repeat."""
 
 
 def read_device(root: Path, device: str) -> Iterator[SampleTable]:
@@ -85,11 +92,16 @@ class _Folder:
         file = CsvColumns(self.folder / name)
         layers, tokens = file.text("layer"), file.whole(axis)
         shapes = self._matmuls()
+        elementwise = self._elementwise()
         for layer in sorted(set(layers)):
             chosen = layers == layer
             if layer in shapes:
                 n, k = shapes[layer]
                 yield self._table("gemm", file, chosen, {"dtype": "bf16", "tokens": tokens, "n": n, "k": k})
+            elif layer in elementwise:
+                operator, width = elementwise[layer]
+                columns = {"operator": operator, "bytes_per_token": width, "tokens": tokens}
+                yield self._table("elementwise", file, chosen, columns)
             elif layer != "layer":  # a header repeated in the middle of a file
                 model = self.spec.name
                 parallel = {"name": layer, "model": model, "tensor_parallel": self.ranks, "tokens": tokens}
@@ -111,6 +123,15 @@ class _Folder:
             width = block.intermediate_size // ranks
             shapes |= {"gate_up_proj": (2 * width, hidden), "down_proj": (hidden, width)}
         return shapes
+
+    def _elementwise(self) -> dict[str, tuple[str, int]]:
+        """What the layers of ``ELEMENTWISE`` measure and the bytes that a launch moves for a token, as prices count."""
+        operators = {found.name: found for found in layer_operators(self.spec, "bf16", self.ranks)}
+        return {
+            layer: (MEASURED_AS[name], round(operators[name].activation_bytes_per_token / operators[name].launches))
+            for layer, name in ELEMENTWISE.items()
+            if name in operators and not (name in _NORMS and self.ranks > 1)
+        }
 
     def _attention(self) -> Iterator[SampleTable]:
         file = CsvColumns(self.folder / "attention.csv")

@@ -7,9 +7,10 @@ from simcore.cost.calibrated import KernelProfile
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.cost.collectives import AlphaBetaPrice, alpha_beta_constants, link_share
 from simcore.cost.fabric import Fabric, measured_topology
-from simcore.cost.operators import AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
+from simcore.cost.operators import MEASURED_AS, AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
 from simcore.cost.prices import (
     AttentionPrices,
+    ElementwisePrice,
     Fastest,
     Loaded,
     Price,
@@ -56,9 +57,9 @@ class KernelPrices:
 
     ``borrowed`` is another profile of the accelerator, for collectives that ``profile`` lacks; beyond both they are
     priced by constants of their kind of link if ``fitted_collectives``. ``latent`` is one for latent attention that
-    ``profile`` lacks. ``fabric`` is that of the accelerator unless
-    given. ``routing`` is how tokens spread over experts, as the tables name it. ``expert_kernels`` chooses among the
-    kernels of experts that the profile has for one dtype; "auto" takes what the engine takes by default. Raises
+    ``profile`` lacks, ``elementwise`` one for norms and activations. ``fabric`` is that of the accelerator
+    unless given. ``routing`` is how tokens spread over experts, as the tables name it. ``expert_kernels`` chooses among
+    the kernels of experts that the profile has for one dtype; "auto" takes what the engine takes by default. Raises
     ``UnknownNameError`` for kernels that the profile does not have.
     """
 
@@ -66,6 +67,7 @@ class KernelPrices:
     profile: KernelProfile | None = None
     borrowed: KernelProfile | None = None
     latent: KernelProfile | None = None
+    elementwise: KernelProfile | None = None
     fabric: Fabric | None = None
     fitted_collectives: bool = False
     expert_kernels: str = AUTO
@@ -131,8 +133,10 @@ class KernelPrices:
 
     def _calibrated(self, operator: Operator) -> Price | None:
         shape, profile = operator.shape, self.profile
-        if profile is None or shape is None:
+        if profile is None:
             return None
+        if shape is None:
+            return self._elementwise(operator, self.elementwise or profile)
         dtype = table_dtype(shape.weights)
         if dtype is None:
             return None
@@ -140,6 +144,17 @@ class KernelPrices:
             return profile.gemm(dtype, shape.outputs, shape.inputs)
         assert isinstance(shape, ExpertMatrices)
         return self._experts(profile, dtype, shape, operator)
+
+    def _elementwise(self, operator: Operator, profile: KernelProfile) -> Price | None:
+        """An operator that stands for several launches has them priced one by one, with an even share of its bytes."""
+        measured = MEASURED_AS.get(operator.name)
+        if measured is None or profile.elementwise is None:
+            return None
+        width = operator.activation_bytes_per_token / operator.launches
+        launch = profile.elementwise.price(measured, width)
+        if launch is None:
+            return None
+        return ElementwisePrice(launch, operator.launches, width, self.roofline.memory_s(1.0))
 
     def _experts(self, profile: KernelProfile, dtype: str, shape: ExpertMatrices, operator: Operator) -> Price | None:
         hidden, intermediate = shape.hidden, shape.intermediate

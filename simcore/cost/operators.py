@@ -34,6 +34,15 @@ NORM_SUM_BYTES = 8
 SAMPLING_ELEMENTS = 5
 """Greedy sampling reads a row's logits, writes them in 32 bits and reads these for the largest, in elements of 16 bits
 (vLLM, v1/sample/sampler.py; recalled). Temperatures and nuclei take more."""
+MEASURED_AS = {
+    "norm": "norm",
+    "final_norm": "norm",
+    "query_key_norm": "query_key_norm",
+    "mlp_activation": "activation",
+    "shared_expert_activation": "activation",
+}
+"""What measurements call elementwise operators. Rotary embeddings were measured without the write of keys and values,
+which our operator counts with them and vLLM launches apart: they are left to the roofline."""
 LATENT_LAUNCHES = 12
 """Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""
 UNCOMPILED_LATENT_LAUNCHES = 42

@@ -100,6 +100,39 @@ class SustainedPrice:
 
 
 @dataclass(frozen=True, slots=True)
+class ElementwisePrice:
+    """An elementwise operator of ``launches`` measured kernels, each of which moves ``bytes_per_token``.
+
+    Bytes beyond the measured ones take ``s_per_byte``: they no longer fit the cache that may have held those.
+    """
+
+    launch: CurvePrice
+    launches: int
+    bytes_per_token: float
+    s_per_byte: float
+
+    @property
+    def source(self) -> Source:
+        """That of the measurement."""
+        return self.launch.source
+
+    def seconds(self, x: int) -> float:
+        """The operator over ``x`` tokens; nothing is launched for none."""
+        if x == 0:
+            return 0.0
+        moved, last = x * self.bytes_per_token, self.launch.curve.last
+        return self.launches * (self.launch.seconds(min(moved, last)) + max(moved - last, 0.0) * self.s_per_byte)
+
+    def inside(self, x: int) -> bool:
+        """Whether so many bytes were measured of this width."""
+        return self.launch.inside(x * self.bytes_per_token)
+
+    def errors_at(self, x: int) -> ErrorQuantiles:
+        """Those of the measurement's fit."""
+        return self.launch.errors
+
+
+@dataclass(frozen=True, slots=True)
 class Fastest:
     """The fastest of the measured implementations at each size, which is what engines choose by size for."""
 

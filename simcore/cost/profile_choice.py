@@ -1,6 +1,7 @@
 """Which kernel profile a run prices with."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -91,9 +92,7 @@ def lent_latent(
     """
     if profile is None or not shipped or not kinds >= LATENT_KINDS or _has_latent(profile):
         return None
-    found = [_load(accelerator, name) for name in available_profiles(accelerator)]
-    having = [other for other in found if _has_latent(other)]
-    return max(having, key=lambda other: _rank(other.name.rpartition("/")[2], _LATENT_LENDER), default=None)
+    return _newest(accelerator, LATENT_KINDS, _LATENT_LENDER)
 
 
 def _has_latent(profile: KernelProfile) -> bool:
@@ -117,9 +116,23 @@ def lent_collectives(profile: KernelProfile | None, accelerator: str, shipped: b
     """
     if profile is None or profile.collectives is not None or not shipped:
         return None
-    found = [_load(accelerator, name) for name in available_profiles(accelerator)]
-    having = [other for other in found if other.collectives is not None]
-    return max(having, key=lambda other: _rank(other.name.rpartition("/")[2], f"{_STAND_IN}-v1"), default=None)
+    return _newest(accelerator, _COLLECTIVES)
+
+
+def lent_elementwise(profile: KernelProfile | None, accelerator: str, shipped: bool = True) -> KernelProfile | None:
+    """The newest profile of an accelerator that is ``shipped`` with measured norms and activations, for one without.
+
+    None if the profile has its own, or there is no profile to lend to: they move the same bytes in any engine.
+    """
+    if profile is None or profile.elementwise is not None or not shipped:
+        return None
+    return _newest(accelerator, ("elementwise",))
+
+
+def _newest(accelerator: str, kinds: Iterable[str], engine: str = f"{_STAND_IN}-v1") -> KernelProfile | None:
+    """The newest profile of an accelerator that has all ``kinds``, of the engine of a preset if there is one."""
+    names = available_profiles(accelerator, kinds)
+    return _load(accelerator, max(names, key=lambda name: _rank(name, engine))) if names else None
 
 
 def _rank(name: str, engine: str) -> tuple[bool, bool, tuple[int, ...]]:

@@ -41,8 +41,11 @@ class Roofline:
             return 0.0
         efficiency = self.efficiency
         compute_s = operator.flops(tokens) / (self._rate_of(operator) * efficiency.matmul_compute)
-        bandwidth = self.accelerator.memory_bandwidth_bytes_per_s * efficiency.matmul_memory
-        return max(compute_s, operator.bytes(tokens) / bandwidth, efficiency.kernel_floor_s)
+        return max(compute_s, self.memory_s(operator.bytes(tokens)), efficiency.kernel_floor_s)
+
+    def memory_s(self, moved_bytes: float) -> float:
+        """Time that the memory traffic of kernels other than attention takes."""
+        return moved_bytes / (self.accelerator.memory_bandwidth_bytes_per_s * self.efficiency.matmul_memory)
 
     def _rate_of(self, operator: Operator) -> float:
         """The peak for the operator's own weights: a model's router and head may be wider than the rest."""

@@ -42,6 +42,7 @@ KINDS = (
     "host_request",
     "routing",
     "step",
+    "elementwise",
 )
 """What is off independently of the others: kinds of calibrated kernels, of roofline prices and of host constants, how
 tokens spread over experts, and whole steps."""
@@ -163,7 +164,11 @@ class DrawnPrices(KernelPrices):
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
-        kind = "gemm" if operator.shape is None or isinstance(operator.shape, Matrix) else "experts"
+        kind = "experts"
+        if operator.shape is None:
+            kind = "elementwise"
+        elif isinstance(operator.shape, Matrix):
+            kind = "gemm"
         return DrawnPrice(KernelPrices.operator(self, operator), self.draw[kind], step_factor(self.draw))
 
     def collective(self, operation: str, ranks: int, topology: str | None = None) -> Price:

@@ -1,7 +1,8 @@
 """Prices of kernels from measurements: what ``calibrate`` fitted and ``hardware_profiles`` holds.
 
 ``available_profiles`` says what there is for an accelerator, ``load_profile`` reads one, and a ``KernelProfile`` prices
-GEMMs, attention, experts and collectives, or says that it has no data (None), in which case the roofline must do.
+GEMMs, attention, experts, collectives, norms and activations, or says that it has no data (None), in which case the
+roofline must do.
 """
 
 from simcore.cost.calibrated.context import ContextPrice

@@ -1,5 +1,6 @@
 """A calibrated profile: the kernels of one engine version on one accelerator, with where each table comes from."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -13,6 +14,7 @@ from pydantic import ConfigDict, Field
 from simcore.cost.calibrated.base import Rates
 from simcore.cost.calibrated.collectives import COLLECTIVE_KEYS, CollectiveTable
 from simcore.cost.calibrated.context import CONTEXT_KEYS, ContextPrice, ContextTable
+from simcore.cost.calibrated.elementwise import ELEMENTWISE_KEYS, ElementwiseTable
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.calibrated.gemm import GEMM_KEYS, GemmPrice, GemmTable
 from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationPrice, GenerationTable
@@ -33,6 +35,7 @@ KEYS = {
     "mla_generation": GENERATION_KEYS,
     "moe": MOE_KEYS,
     "collective": COLLECTIVE_KEYS,
+    "elementwise": ELEMENTWISE_KEYS,
 }
 """The kernel kinds, each with the columns that tell the rows of its table apart."""
 PROFILE_FILE = "profile.yaml"
@@ -92,6 +95,9 @@ class KernelProfile:
         self.experts = MoeTable(parsed["moe"], rates["moe"], errors["moe"]) if "moe" in parsed else None
         self.collectives = (
             CollectiveTable(parsed["collective"], errors["collective"]["all"]) if "collective" in parsed else None
+        )
+        self.elementwise = (
+            ElementwiseTable(parsed["elementwise"], errors["elementwise"]) if "elementwise" in parsed else None
         )
         self._context = {
             kind: ContextTable(parsed[kind], rates[kind], errors[kind]["all"])
@@ -182,12 +188,16 @@ class KernelProfile:
         return tuple(price for price in prices if price is not None)
 
 
-def available_profiles(accelerator: str) -> tuple[str, ...]:
-    """The profiles that come with servetwin for an accelerator, each "engine-version", or none."""
+def available_profiles(accelerator: str, kinds: Iterable[str] = ()) -> tuple[str, ...]:
+    """The profiles that come with servetwin for an accelerator, each "engine-version", or none.
+
+    Only those with tables of all ``kinds``, which is told without reading them.
+    """
+    files = (PROFILE_FILE, *(f"{kind}.csv" for kind in kinds))
     folder = resources.files("hardware_profiles") / accelerator
     if not folder.is_dir():
         return ()
-    return tuple(sorted(entry.name for entry in folder.iterdir() if (entry / PROFILE_FILE).is_file()))
+    return tuple(sorted(entry.name for entry in folder.iterdir() if all((entry / file).is_file() for file in files)))
 
 
 def load_profile(accelerator: str, name_or_path: str) -> KernelProfile:

@@ -130,6 +130,7 @@ def test_llmservingsim_knows_the_shapes_of_layers(profiles):
     kinds = {table.kind for table in tables}
     assert kinds == {
         "gemm",
+        "elementwise",
         "layer",
         "context_attention",
         "generation_attention",
@@ -138,6 +139,17 @@ def test_llmservingsim_knows_the_shapes_of_layers(profiles):
     }
     with pytest.raises(UnknownNameError):
         list(llmservingsim.read_device(profiles / "llmservingsim", "RTX4080"))
+
+
+def test_llmservingsim_knows_what_norms_and_activations_move(profiles):
+    tables = list(llmservingsim.read_device(profiles / "llmservingsim", "RTXPRO6000"))
+    own = [table.columns for table in tables if table.kind == "elementwise"]
+    widths = sorted((str(columns["operator"][0]), int(columns["bytes_per_token"][0])) for columns in own)
+    assert widths == [
+        *(("activation", 3 * 2 * width) for width in (14336 // 2, 25600 // 2, 14336, 25600)),
+        *(("norm", 4 * 2 * hidden) for hidden in (2048, 4096, 5120)),  # once, though two ranks repeat them
+        *(("query_key_norm", 2 * 2 * 128 * heads // 2) for heads in (32 + 4, 64 + 8)),
+    ]
 
 
 def test_vidur_layers_and_collectives(profiles):
