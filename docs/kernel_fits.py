@@ -46,7 +46,9 @@ _MISSING = """
   attention on H100, H200 and B200, as SGLang runs it.
 - Collectives within a node of 2, 4 or 8 devices; none for the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO
   6000.
-- No norms, rotary embeddings, activations, sampling: they are left to the roofline.
+- Norms and activations on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19) alone, norms of queries and keys on the latter,
+  each launched as it is written: what engines compile into one kernel was not measured. Rotary embeddings were measured
+  without the write of keys and values; they and sampling are left to the roofline.
 """
 
 

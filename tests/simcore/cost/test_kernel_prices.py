@@ -3,7 +3,7 @@
 import pytest
 
 from simcore.cost.assumptions import ROUTING, RooflineEfficiency
-from simcore.cost.calibrated import available_profiles, load_profile
+from simcore.cost.calibrated import Source, available_profiles, load_profile
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import attention_work, layer_operators
 from simcore.cost.prices import RooflinePrice
@@ -95,3 +95,56 @@ def test_where_an_engine_has_one_kind_of_kernels_they_are_its_default_ones():
     roofline = Roofline.of(load_accelerator("l40s"), RooflineEfficiency(), "mxfp4")
     price = KernelPrices(roofline, profile).operator(operator("gpt-oss-20b", "experts", "mxfp4"))
     assert not isinstance(price, RooflinePrice)
+
+
+def prices_on(accelerator, profile, **choices):
+    roofline = Roofline.of(load_accelerator(accelerator), RooflineEfficiency(), "bf16")
+    return KernelPrices(roofline, load_profile(accelerator, profile), **choices)
+
+
+def test_an_operator_of_two_measured_norms_takes_twice_as_long_as_one():
+    norm = operator("llama-3.1-8b", "norm", "bf16")
+    kernels = prices_on("rtx-4090", "vllm-0.19.0")
+    price = kernels.operator(norm)
+    launch = kernels.profile.elementwise.price("norm", 4 * 4096 * 2)
+    assert price.source == Source.IMPORTED
+    assert price.seconds(0) == 0.0
+    for tokens in (1, 100, 2048):
+        assert price.inside(tokens)
+        assert price.seconds(tokens) == pytest.approx(2 * launch.seconds(4 * 4096 * 2 * tokens))
+        assert price.errors_at(tokens) == kernels.profile.errors["elementwise"]["norm"]
+    assert price.seconds(512) == pytest.approx(2 * 8.309e-6, rel=0.02)  # as measured
+
+
+@pytest.mark.parametrize("name", ["norm", "mlp_activation"])
+def test_bytes_beyond_the_measured_ones_move_at_the_rate_of_memory(name):
+    found = operator("llama-3.1-8b", name, "bf16")
+    kernels = prices_on("rtx-4090", "vllm-0.19.0")
+    price = kernels.operator(found)
+    assert not price.inside(2049)
+    beyond_s = price.seconds(8192) - price.seconds(2048)
+    assert beyond_s == pytest.approx(kernels.roofline.memory_s(found.bytes(8192) - found.bytes(2048)))
+
+
+def test_a_width_that_was_not_measured_takes_the_nearest_at_the_same_bytes():
+    kernels = prices_on("rtx-4090", "vllm-0.19.0")
+    price = kernels.operator(operator("llama-3.1-70b", "norm", "bf16"))  # twice as wide as the 8B
+    assert not price.inside(64)
+    assert price.seconds(64) == kernels.operator(operator("llama-3.1-8b", "norm", "bf16")).seconds(128)
+
+
+def test_what_elementwise_measurements_lack_is_left_to_the_roofline():
+    kernels = prices_on("rtx-4090", "vllm-0.19.0")
+    for model, name in (("llama-3.1-8b", "rotary_and_kv_write"), ("qwen3-32b", "query_key_norm")):
+        assert isinstance(kernels.operator(operator(model, name, "bf16")), RooflinePrice)
+    assert isinstance(prices("bf16").operator(operator("llama-3.1-8b", "norm", "bf16")), RooflinePrice)
+
+
+def test_norms_are_priced_by_another_profile_of_the_accelerator():
+    device = "rtx-pro-6000-blackwell"
+    lent = prices_on(device, "vllm-0.24.0", elementwise=load_profile(device, "vllm-0.19.0"))
+    own = prices_on(device, "vllm-0.19.0")
+    for name in ("norm", "query_key_norm", "mlp_activation"):
+        found = operator("qwen3-32b", name, "bf16")
+        assert lent.operator(found).seconds(300) == own.operator(found).seconds(300)
+        assert own.operator(found).inside(300)

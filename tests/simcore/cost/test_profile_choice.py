@@ -3,7 +3,13 @@ from importlib import resources
 import pytest
 
 from simcore.cost.calibrated import load_profile
-from simcore.cost.profile_choice import chosen_profile, lent_collectives, lent_latent, needed_kinds
+from simcore.cost.profile_choice import (
+    chosen_profile,
+    lent_collectives,
+    lent_elementwise,
+    lent_latent,
+    needed_kinds,
+)
 from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.models import load_model
 
@@ -100,3 +106,15 @@ def test_collectives_are_lent_to_a_profile_without():
     assert lent_collectives(lent, "rtx-pro-6000-blackwell") is None
     assert lent_collectives(None, "rtx-pro-6000-blackwell") is None
     assert lent_collectives(load_profile("rtx-4090", "vllm-0.19.0"), "rtx-4090") is None
+
+
+def test_norms_and_activations_are_lent_to_a_profile_without():
+    own = load_profile("rtx-pro-6000-blackwell", "vllm-0.24.0")
+    assert own.elementwise is None
+    lent = lent_elementwise(own, "rtx-pro-6000-blackwell")
+    assert lent is not None
+    assert lent.name == "rtx-pro-6000-blackwell/vllm-0.19.0"
+    assert lent_elementwise(lent, "rtx-pro-6000-blackwell") is None
+    assert lent_elementwise(own, "rtx-pro-6000-blackwell", shipped=False) is None
+    assert lent_elementwise(None, "rtx-pro-6000-blackwell") is None
+    assert lent_elementwise(load_profile("l40s", "vllm-0.24.0"), "l40s") is None

@@ -179,3 +179,15 @@ def test_by_roofline_alone_a_draw_is_a_roofline():
     drawn = DrawnPrices.of(prices, dict.fromkeys(KINDS, 0.1))
     assert drawn.roofline.efficiency == drawn_efficiency(prices.roofline.efficiency, dict.fromkeys(KINDS, 0.1))
     assert drawn.roofline.matmul_flops_per_s == prices.roofline.matmul_flops_per_s
+
+
+def test_measured_norms_are_off_by_a_level_of_their_own():
+    found = priced("rtx-4090", "llama-3.1-8b")
+    norm = next(operator for operator in layer_operators(found.spec, "bf16", 1) if operator.name == "norm")
+    as_is = found.cost.prices.operator(norm).seconds(256)
+    for kind, factor in (
+        ("elementwise", price_factor(found.cost.prices.profile.errors["elementwise"]["norm"].quantiles, 0.9)),
+        ("gemm", price_factor(found.cost.prices.profile.errors["elementwise"]["norm"].quantiles, 0.5)),
+    ):
+        drawn = DrawnPrices.of(found.cost.prices, NEUTRAL | {kind: 0.9}).operator(norm)
+        assert drawn.seconds(256) == pytest.approx(as_is * factor)
