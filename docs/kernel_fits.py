@@ -7,6 +7,8 @@ folder ``profiles`` of the public data).
 import argparse
 import sys
 from collections.abc import Iterator
+from importlib import resources
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +17,13 @@ from calibrate.fit.grids import on_grid
 from calibrate.importers import aiconfigurator, llmservingsim
 from calibrate.samples import ATTENTION, SampleTable
 from simcore.cost.calibrated import ErrorQuantiles, KernelProfile, available_profiles, load_profile
+from simcore.cost.calibrated.gemm import GEMM_KEYS
+from simcore.cost.calibrated.table import parse_table
 from simcore.hardware import accelerator_names
 
 DOCUMENT = Path(__file__).with_name("kernel-fits.md")
 _MEDIAN, _P90 = 0.03, 0.10
+_ENOUGH_PRODUCTS = 1000
 _DATASHEET = "rtx-pro-6000-blackwell"
 _HEAD = """# Kernel fits
 
@@ -46,9 +51,9 @@ _MISSING = """
   attention on H100, H200 and B200, as SGLang runs it.
 - Collectives within a node of 2, 4 or 8 devices; none for the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO
   6000.
-- Norms and activations on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19) alone, norms of queries and keys on the latter,
-  each launched as it is written: what engines compile into one kernel was not measured. Rotary embeddings were measured
-  without the write of keys and values; they and sampling are left to the roofline.
+- Norms, activations and sampling on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19) alone, norms of queries and keys on
+  the latter, each launched as it is written: what engines compile into one kernel was not measured. Rotary embeddings
+  were measured without the write of keys and values; they are left to the roofline.
 """
 
 
@@ -73,7 +78,8 @@ def document(data: Path) -> str:
                     f"| {profile.accelerator} | {profile.engine} {profile.version} | {name} | {errors.points:,} "
                     f"| {errors.median:.1%} | {errors.p90:.1%} | {errors.bias:+.1%} | {shown} | {missed} |"
                 )
-    lines += ["", *_jumps(data), _MISSING, "## Unequal contexts in a batch", "", *_unequal_contexts(profiles)]
+    lines += ["", *_jumps(data), "", *_two_engines(profiles), _MISSING]
+    lines += ["## Unequal contexts in a batch", "", *_unequal_contexts(profiles)]
     lines += ["", "## Chunks over a prefix", "", *_prefixes(data)]
     lines += ["", "## Decodes beside a chunk", "", *_mixed(data), ""]
     return "\n".join(lines)
@@ -98,6 +104,43 @@ def _jumps(data: Path) -> Iterator[str]:
     median, p90 = np.median(apart), np.quantile(apart, 0.9)
     yield "Measurements jump themselves: one token more changes a matrix product in bf16 on the H200, of 64 tokens or"
     yield f"more, by {median:.1%} in the median and by {p90:.1%} or more in one of ten shapes."
+
+
+def _two_engines(profiles: list[KernelProfile]) -> Iterator[str]:
+    """How far two profiles of an accelerator are apart on matrix products in bf16, which all engines leave to cuBLAS."""
+    yield "Matrix products in bf16 were measured on one accelerator for several engines, all of which leave them to"
+    yield "cuBLAS. What two profiles say of the same product differs by this much, a constant factor taken off: no fit to"
+    yield "the measurements of one day tells those of another better, versions of cuBLAS included."
+    yield ""
+    yield "| accelerator | profiles | products | median | P90 |"
+    yield "|---|---|---:|---:|---:|"
+    by_accelerator: dict[str, list[KernelProfile]] = {}
+    for profile in profiles:
+        by_accelerator.setdefault(profile.accelerator, []).append(profile)
+    for accelerator, found in by_accelerator.items():
+        for one, other in combinations(found, 2):
+            ours, theirs = _bf16_products(one), _bf16_products(other)
+            common = sorted(ours.keys() & theirs.keys())
+            if len(common) < _ENOUGH_PRODUCTS:
+                continue
+            apart = np.log([ours[product] / theirs[product] for product in common])
+            apart = np.abs(apart - np.median(apart))
+            median, p90 = np.median(apart), np.quantile(apart, 0.9)
+            names = f"{one.engine} {one.version}, {other.engine} {other.version}"
+            yield f"| {accelerator} | {names} | {len(common):,} | {median:.1%} | {p90:.1%} |"
+
+
+def _bf16_products(profile: KernelProfile) -> dict[tuple[int, int, int], float]:
+    """Seconds of the products in bf16 that a profile has knots of, by tokens, n and k."""
+    folder = resources.files("hardware_profiles") / profile.accelerator / f"{profile.engine}-{profile.version}"
+    table = parse_table(folder / "gemm.csv", GEMM_KEYS)
+    found = {}
+    for (dtype, multiple_of, n, k), latency_s in zip(table.rows, table.latency_s, strict=True):
+        if (dtype, int(multiple_of)) == ("bf16", 1):
+            for tokens, value in zip(table.knots.tolist(), latency_s.tolist(), strict=True):
+                if not np.isnan(value):
+                    found[int(tokens), int(n), int(k)] = value
+    return found
 
 
 def _unequal_contexts(profiles: list[KernelProfile]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
-from simcore.cost.operators import MEASURED_AS, layer_operators
+from simcore.cost.operators import MEASURED_AS, head_operators, layer_operators
 from simcore.errors import FileError, UnknownNameError
 from simcore.models import Attention, DenseFeedForward, LayerGroup, MixtureOfExperts, ModelSpec, load_model
 
@@ -25,10 +25,15 @@ MODELS = {
     "Qwen/Qwen3-30B-A3B-Instruct-2507": "qwen3-30b-a3b",
 }
 
-ELEMENTWISE = {"final_layernorm": "norm", "qk_norm": "query_key_norm", "act_fn": "mlp_activation"}
+ELEMENTWISE = {
+    "final_layernorm": "norm",
+    "qk_norm": "query_key_norm",
+    "act_fn": "mlp_activation",
+    "sampler": "sampling",
+}
 """The operator whose launches a layer measures. The last norm stands for those of layers, which all add a residual:
 what is called ``layernorm`` is the mean of the two of the only layer that was run, whose first has none to add."""
-_NORMS = frozenset({"norm", "query_key_norm"})
+_UNDIVIDED = frozenset({"norm", "query_key_norm", "sampling"})
 """Measured by one rank alone, which the folders of more ranks repeat."""
 
 
@@ -126,11 +131,12 @@ class _Folder:
 
     def _elementwise(self) -> dict[str, tuple[str, int]]:
         """What the layers of ``ELEMENTWISE`` measure and the bytes that a launch moves for a token, as prices count."""
-        operators = {found.name: found for found in layer_operators(self.spec, "bf16", self.ranks)}
+        found = (*layer_operators(self.spec, "bf16", self.ranks), *head_operators(self.spec, self.ranks))
+        operators = {operator.name: operator for operator in found}
         return {
             layer: (MEASURED_AS[name], round(operators[name].activation_bytes_per_token / operators[name].launches))
             for layer, name in ELEMENTWISE.items()
-            if name in operators and not (name in _NORMS and self.ranks > 1)
+            if name in operators and not (name in _UNDIVIDED and self.ranks > 1)
         }
 
     def _attention(self) -> Iterator[SampleTable]:

@@ -40,6 +40,7 @@ MEASURED_AS = {
     "query_key_norm": "query_key_norm",
     "mlp_activation": "activation",
     "shared_expert_activation": "activation",
+    "sampling": "sampling",
 }
 """What measurements call elementwise operators. Rotary embeddings were measured without the write of keys and values,
 which our operator counts with them and vLLM launches apart: they are left to the roofline."""

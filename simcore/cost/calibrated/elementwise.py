@@ -10,8 +10,9 @@ from simcore.cost.calibrated.price import CurvePrice, Source
 from simcore.cost.calibrated.table import KernelTable
 
 ELEMENTWISE_KEYS = ("operator", "bytes_per_token")
-ELEMENTWISE = ("norm", "query_key_norm", "activation")
-"""The operators: a norm with the residual that it adds, one on the heads of queries or keys, and that of an MLP."""
+ELEMENTWISE = ("norm", "query_key_norm", "activation", "sampling")
+"""The operators: a norm with the residual that it adds, one on the heads of queries or keys, that of an MLP, and the
+choice of a token by its logits, of which a row counts as a token."""
 
 
 class ElementwiseTable:

@@ -149,6 +149,7 @@ def test_llmservingsim_knows_what_norms_and_activations_move(profiles):
         *(("activation", 3 * 2 * width) for width in (14336 // 2, 25600 // 2, 14336, 25600)),
         *(("norm", 4 * 2 * hidden) for hidden in (2048, 4096, 5120)),  # once, though two ranks repeat them
         *(("query_key_norm", 2 * 2 * 128 * heads // 2) for heads in (32 + 4, 64 + 8)),
+        *(("sampling", 10 * logits) for logits in (128256, 151936, 151936)),  # two models of one vocabulary
     ]
 
 
