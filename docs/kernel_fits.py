@@ -107,10 +107,10 @@ def _jumps(data: Path) -> Iterator[str]:
 
 
 def _two_engines(profiles: list[KernelProfile]) -> Iterator[str]:
-    """How far two profiles of an accelerator are apart on matrix products in bf16, which all engines leave to cuBLAS."""
+    """How far two profiles of an accelerator are apart on products in bf16, which all engines leave to cuBLAS."""
     yield "Matrix products in bf16 were measured on one accelerator for several engines, all of which leave them to"
-    yield "cuBLAS. What two profiles say of the same product differs by this much, a constant factor taken off: no fit to"
-    yield "the measurements of one day tells those of another better, versions of cuBLAS included."
+    yield "cuBLAS. What two profiles say of the same product differs by this much, a constant factor taken off: no fit"
+    yield "to the measurements of one day tells those of another better, versions of cuBLAS included."
     yield ""
     yield "| accelerator | profiles | products | median | P90 |"
     yield "|---|---|---:|---:|---:|"
