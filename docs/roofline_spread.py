@@ -77,11 +77,11 @@ def _cost(accelerator: str, model: str, ranks: int, profile: str) -> StepCost | 
 
 def _pairs(measured: StepCost, roofline: StepCost) -> Iterator[tuple[str, float, float]]:
     """The kind of each kernel at each shape, what it takes as measured, and by roofline."""
-    for theirs, ours in zip(measured.layer_prices, roofline.layer_prices, strict=True):
+    for operator, theirs, ours in zip(measured.layers, measured.layer_prices, roofline.layer_prices, strict=True):
         for tokens in TOKENS:
-            if theirs.inside(tokens):
+            if operator.shape is not None and theirs.inside(tokens):
                 yield "matmul", theirs.seconds(tokens), ours.seconds(tokens)
-    for size in (tokens * measured.hidden_bytes for tokens in TOKENS if measured.all_reduces):
+    for size in (tokens * measured.all_reduces[0].bytes_per_token for tokens in TOKENS if measured.all_reduces):
         if measured.all_reduce_price.inside(size):
             yield "collective", measured.all_reduce_price.seconds(size), roofline.all_reduce_price.seconds(size)
     for known, assumed in zip(measured.compiled_attention, roofline.compiled_attention, strict=True):

@@ -76,13 +76,11 @@ class CapacityError(ServetwinError):
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like ``name`` (case ignored), or None if nothing comes close.
 
-    Those that go on where ``name`` ends come before those that look like all of it, the shortest first.
+    Those that go on where ``name`` ends come before those that look like all of it.
     """
     by_lowercase = {candidate.lower(): candidate for candidate in known}
     longer = [candidate for candidate in by_lowercase if name and candidate.startswith(name.lower())]
-    if longer:
-        return by_lowercase[min(longer, key=lambda candidate: (len(candidate), candidate))]
-    matches = difflib.get_close_matches(name.lower(), by_lowercase, n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(name.lower(), longer or by_lowercase, n=1, cutoff=0.0 if longer else 0.5)
     return by_lowercase[matches[0]] if matches else None
 
 

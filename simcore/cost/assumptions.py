@@ -55,8 +55,8 @@ class HostOverhead:
     compiled: bool = False
 
 
-ROOFLINE_MATMUL_ERRORS = (-0.39, -0.28, -0.15, -0.12, -0.01, 0.07, 0.15)
-ROOFLINE_ATTENTION_ERRORS = (-1.48, -0.67, -0.21, -0.03, 0.08, 0.16, 0.18)
+ROOFLINE_MATMUL_ERRORS = (-0.39, -0.28, -0.14, -0.12, 0.01, 0.10, 0.17)
+ROOFLINE_ATTENTION_ERRORS = (-1.50, -0.70, -0.20, -0.02, 0.08, 0.20, 0.21)
 ROOFLINE_COLLECTIVE_ERRORS = (-2.10, -1.11, -0.15, 0.14, 0.25, 0.38, 0.48)
 """How far roofline prices are off: quantiles of log(price / measurement) at the levels of
 ``simcore.cost.calibrated.errors.LEVELS``, over kernels of dense models on the seven accelerators that have a profile,
