@@ -76,12 +76,18 @@ class CapacityError(ServetwinError):
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like ``name`` (case ignored), or None if nothing comes close.
 
-    Those that go on where ``name`` ends come before those that look like all of it.
+    Those that go on where ``name`` ends, whatever stands between letters and digits, come before those that look like
+    all of it.
     """
     by_lowercase = {candidate.lower(): candidate for candidate in known}
-    longer = [candidate for candidate in by_lowercase if name and candidate.startswith(name.lower())]
+    begun = _letters_and_digits(name)
+    longer = [candidate for candidate in by_lowercase if begun and _letters_and_digits(candidate).startswith(begun)]
     matches = difflib.get_close_matches(name.lower(), longer or by_lowercase, n=1, cutoff=0.0 if longer else 0.5)
     return by_lowercase[matches[0]] if matches else None
+
+
+def _letters_and_digits(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _on_one_line(text: str) -> str:

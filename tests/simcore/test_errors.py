@@ -57,7 +57,17 @@ def test_values_are_shown_as_a_scenario_has_them(value, shown):
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("a100", "a100-sxm"), ("H100", "h100-sxm"), ("a10", "a10g"), ("hh100-sxm", "h100-sxm"), ("", None), ("tpu", None)],
+    [
+        ("a100", "a100-sxm"),
+        ("H100", "h100-sxm"),
+        ("a10", "a10g"),
+        ("hh100-sxm", "h100-sxm"),
+        ("A100_S", "a100-sxm"),
+        ("h100p", "h100-pcie"),
+        ("", None),
+        ("-", None),
+        ("tpu", None),
+    ],
 )
 def test_the_nearest_name_is_one_that_goes_on_or_else_one_that_looks_alike(name, nearest):
     assert nearest_name(name, ["a10g", "a100-sxm", "h100-sxm", "h100-pcie"]) == nearest
