@@ -108,7 +108,8 @@ class Lane(Replica):
         self._sampled_rows = self._rows_sampled(plan)
         pool, now_ns = self.scheduler.pool, self._clock.now_ns
         computing_ns = self._stages.cost.computing_ns(plan, pool, self._sampled_rows)
-        sending_ns = self._stages.cost.sending_ns(plan.decoding + plan.prefill_tokens)
+        chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
+        sending_ns = self._stages.cost.sending_ns(self._stages.cost.sent_tokens(chunks, plan.decoding))
         return [self._stages.enter(now_ns, computing_ns, sending_ns) - now_ns]
 
     def _end(self, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int) -> None:

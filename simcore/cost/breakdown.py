@@ -147,11 +147,12 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
 def between_stages(cost: PipelineCost, shape: StepShape) -> list[OperatorTime]:
     """What all stages of a pipeline send on and gather, in the order of the stages."""
     times: list[OperatorTime] = []
+    tokens = cost.sent_tokens(shape.chunks, shape.decodes)
     for hop in cost.hops:
-        sent, gathered = hop.sent_bytes(shape.tokens), hop.gathered_bytes(shape.tokens)
-        times.append(_time("stage_send_recv", TENSORS_SENT, hop.send_s(shape.tokens), 0.0, 0.0, hop.send, sent))
+        sent, gathered = hop.sent_bytes(tokens), hop.gathered_bytes(tokens)
+        times.append(_time("stage_send_recv", TENSORS_SENT, hop.send_s(tokens), 0.0, 0.0, hop.send, sent))
         if hop.gather is not None:
-            seconds = hop.gather_s(shape.tokens)
+            seconds = hop.gather_s(tokens)
             times.append(_time("stage_all_gather", TENSORS_SENT, seconds, 0.0, 0.0, hop.gather, gathered))
     return times
 

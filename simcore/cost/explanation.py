@@ -86,7 +86,8 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
 def _by_stage(cost: PipelineCost, shape: StepShape) -> tuple[list[OperatorTime], tuple[float, ...]]:
     """The operators of all stages, like ones together, and what each stage takes with what it sends."""
     stages = [breakdown(stage, shape) for stage in cost.stages]
-    sent_s = [hop.send_s(shape.tokens) + hop.gather_s(shape.tokens) for hop in cost.hops]
+    sent_tokens = cost.sent_tokens(shape.chunks, shape.decodes)
+    sent_s = [hop.send_s(sent_tokens) + hop.gather_s(sent_tokens) for hop in cost.hops]
     stage_s = [sum(time.seconds for time in times) for times in stages]
     taken_s = tuple(computes_s + sends_s for computes_s, sends_s in zip(stage_s, [*sent_s, 0.0], strict=True))
     together: dict[tuple[str, str], OperatorTime] = {}

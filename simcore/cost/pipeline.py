@@ -4,6 +4,7 @@ Layers are split over stages (GPipe, Huang et al., arXiv:1811.06965), through wh
 each stage (Orca, Yu et al., OSDI 2022, section 4; vLLM's ``pipeline_parallel_size``).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from simcore.clock import NS_PER_S
@@ -88,8 +89,11 @@ class PipelineCost:
             return [stage.step_ns(plan, pool, sampled_rows) for stage in self.stages]
         return [int(stage.decode_steps_ns(pool, 1)[0]) for stage in self.stages]
 
+    def sent_tokens(self, chunks: Iterable[tuple[int, int]], decoding: int) -> int:
+        """Tokens that the ranks of a data group pass on: those of the fullest, which sets the pace."""
+        return self.stages[0].fullest_group_tokens(chunks, decoding)
+
     def sending_ns(self, tokens: int) -> list[int]:
-        """What each stage then sends to the next, in nanoseconds; the last one sends nothing."""
-        tokens = self.stages[0].split.own_tokens(tokens)
+        """What each stage then sends to the next, in nanoseconds, for so many ``sent_tokens``; the last: 0."""
         sent = [round((hop.send_s(tokens) + hop.gather_s(tokens)) * NS_PER_S) for hop in self.hops]
         return [*sent, 0]

@@ -172,6 +172,8 @@ class StepCost:
 
     def fullest_group_tokens(self, chunks: Iterable[tuple[int, int]], decoding: int) -> int:
         """Tokens of the data group that has most of them, decodes dealt out evenly."""
+        if self.split.data == 1:
+            return decoding + sum(tokens for tokens, _ in chunks)
         dealt = deal(chunks, self.split.data)
         return self.split.own_tokens(decoding) + max(sum(tokens for tokens, _ in own) for own in dealt)
 

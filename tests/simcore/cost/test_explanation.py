@@ -1,0 +1,45 @@
+from pathlib import Path
+
+import pytest
+
+from simcore.cost.breakdown import StepShape
+from simcore.cost.explanation import explain_step
+from simcore.request import Request
+from simcore.scheduling.decode_pool import DecodePool
+from simcore.scheduling.plan import BatchPlan
+from simcore.simulation import Simulation
+
+DENSE = {"tensor_parallel": 2, "pipeline_parallel": 2}
+EXPERTS = {"data_parallel": 2, "expert_parallel": 2, "pipeline_parallel": 2}
+
+
+def simulation(model, split):
+    fixed = {"name": "fixed", "tokens": 100}
+    requests = {"arrivals": {"name": "poisson", "rate_per_s": 1}, "prompt_tokens": fixed, "output_tokens": fixed}
+    cluster = {"accelerator": "h100-sxm", **split}
+    return Simulation.prepare({"model": model, "cluster": cluster, "workload": {"requests": 1, **requests}}, Path())
+
+
+@pytest.mark.parametrize(("model", "split"), [("llama-3.1-8b", DENSE), ("qwen3-30b-a3b", EXPERTS)])
+@pytest.mark.parametrize("text", ["64x2048", "5x300", "512", "900+300+300", "64x2048+512"])
+def test_stages_take_what_the_simulator_lets_them_compute_and_send(model, split, text):
+    shape, found = StepShape.parse(text), simulation(model, split)
+    pool, plan = DecodePool(16, found.cost.window_tokens), BatchPlan(decoding=shape.decodes)
+    for _ in range(shape.decodes):
+        pool.join(shape.context_tokens)
+    for tokens, computed in shape.chunks:
+        plan.add_chunk(Request(0, 0, tokens + computed, computed_tokens=computed), tokens)
+    computing_ns = found.pipeline.computing_ns(plan, pool, shape.requests)
+    sending_ns = found.pipeline.sending_ns(found.pipeline.sent_tokens(shape.chunks, shape.decodes))
+    explained = explain_step(found, shape)
+    together = [computes + sends for computes, sends in zip(computing_ns, sending_ns, strict=True)]
+    assert [stage_s * 1e9 for stage_s in explained.stage_s] == pytest.approx(together, abs=2)
+    assert explained.seconds == pytest.approx(sum(explained.stage_s))
+
+
+def test_the_data_group_with_most_tokens_sets_the_pace_of_sends():
+    """Of 900, 300 and 300 tokens one of two groups has the first prompt; decodes are dealt out evenly."""
+    pipeline = simulation("qwen3-30b-a3b", EXPERTS).pipeline
+    assert pipeline.sent_tokens([(900, 0), (300, 0), (300, 0)], 0) == 900
+    assert pipeline.sent_tokens([], 5) == 3
+    assert simulation("llama-3.1-8b", DENSE).pipeline.sent_tokens([(900, 0), (300, 7)], 5) == 1205
