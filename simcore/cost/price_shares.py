@@ -139,7 +139,8 @@ def unmeasured(cost: StepCost) -> list[str]:
     operators = zip((*cost.layers, *cost.head), (*cost.layer_prices, *cost.head_prices), strict=True)
     for operator, price in operators:
         if operator.shape is not None and price.source is Source.ROOFLINE:
-            found.append(f"{'experts' if operator.experts > 1 else 'matrix products'} in {operator.shape.weights}")
+            products = {"experts": "experts", "router": "routers"}.get(operator.name, "matrix products")
+            found.append(f"{products} in {operator.shape.weights}")
     for kind in cost.compiled_attention:
         window = "" if kind.work.window_tokens is None else f" with a window of {kind.work.window_tokens:,}"
         if kind.calibrated.context is None:

@@ -26,6 +26,11 @@ CHAT = {
             {"model": "mistral-7b"},
             ["prompt attention with a window of 4,096", "decode attention with a window of 4,096"],
         ),
+        (
+            {"model": "minimax-m2.5", "cluster": {"accelerator": "h100-sxm", "tensor_parallel": 4}},
+            ["routers in fp32"],
+        ),
+        ({"model": "qwen3-30b-a3b", "precision": {"weights": "int8"}}, ["matrix products in int8", "experts in int8"]),
     ],
 )
 def test_a_run_names_the_kernels_that_the_profile_has_no_measurements_of(changes, unmeasured):
