@@ -66,8 +66,9 @@ def test_values_are_shown_as_a_scenario_has_them(value, shown):
         ("h100p", "h100-pcie"),
         ("", None),
         ("-", None),
+        ("b1", "b101"),
         ("tpu", None),
     ],
 )
 def test_the_nearest_name_is_one_that_goes_on_or_else_one_that_looks_alike(name, nearest):
-    assert nearest_name(name, ["a10g", "a100-sxm", "h100-sxm", "h100-pcie"]) == nearest
+    assert nearest_name(name, ["a10g", "a100-sxm", "b100", "b101", "h100-sxm", "h100-pcie"]) == nearest
