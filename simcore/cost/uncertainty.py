@@ -27,7 +27,7 @@ from simcore.cost.calibrated import ContextPrice, GenerationPrice, KernelProfile
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.operators import AttentionWork, Matrix, Operator
-from simcore.cost.prices import AttentionPrices, Price
+from simcore.cost.prices import AttentionPrices, ElementwisePrice, Price
 
 KINDS = (
     "gemm",
@@ -169,7 +169,10 @@ class DrawnPrices(KernelPrices):
             kind = "elementwise"
         elif isinstance(operator.shape, Matrix):
             kind = "gemm"
-        return DrawnPrice(KernelPrices.operator(self, operator), self.draw[kind], step_factor(self.draw))
+        price, factor = KernelPrices.operator(self, operator), step_factor(self.draw)
+        if isinstance(price, ElementwisePrice):  # beyond the measured bytes by the roofline, which has the factor
+            price = replace(price, s_per_byte=price.s_per_byte / factor)
+        return DrawnPrice(price, self.draw[kind], factor)
 
     def collective(self, operation: str, ranks: int, topology: str | None = None) -> Price:
         """The price of a collective over bytes."""
