@@ -14,11 +14,12 @@ from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.profile_choice import (
+    COLLECTIVES,
+    ELEMENTWISE,
+    LATENT_KINDS,
     ROOFLINE,
     chosen_profile,
-    lent_collectives,
-    lent_elementwise,
-    lent_latent,
+    lent,
     needed_kinds,
 )
 from simcore.cost.roofline import Roofline
@@ -281,9 +282,9 @@ def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator
     return KernelPrices(
         Roofline.of(accelerator, efficiency, weights),
         profile,
-        lent_collectives(profile, accelerator.name, named),
-        lent_latent(profile, accelerator.name, kinds, named),
-        lent_elementwise(profile, accelerator.name, named),
+        lent(COLLECTIVES, profile, accelerator.name, named),
+        lent(LATENT_KINDS, profile, accelerator.name, named) if kinds >= LATENT_KINDS else None,
+        lent(ELEMENTWISE, profile, accelerator.name, named),
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
         expert_kernels=scenario.pricing.expert_kernels,

@@ -62,9 +62,8 @@ class CsvColumns(Columns):
 
     def __init__(self, path: Path) -> None:
         try:
-            with path.open(
-                encoding="utf-8-sig", newline=""
-            ) as stream:  # spreadsheets begin files with a byte order mark
+            # Spreadsheets begin files with a byte order mark.
+            with path.open(encoding="utf-8-sig", newline="") as stream:
                 reader = csv.reader(stream)
                 header = [name.strip() for name in next(reader, [])]
                 twice = next((name for name in header if header.count(name) > 1), None)

@@ -1,7 +1,6 @@
 """Which kernel profile a run prices with."""
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,12 +15,13 @@ _PROFILES_OF = {"vllm-v1": "vllm", "sglang": "sglang", "trtllm": "trtllm"}
 """The engine whose kernels a preset runs."""
 _STAND_IN = "vllm"
 """The engine whose kernels stand for those of a preset that none were measured of, or of which some lack."""
-_LATENT_LENDER = "sglang"
-"""The preset whose latent attention is lent first: it calls the public kernels that vLLM calls, those of
-FlashAttention 3 on Hopper and of FlashInfer on Blackwell."""
 LATENT_KINDS = frozenset({"mla_context", "mla_generation"})
-_COLLECTIVES = frozenset({"collective"})
-_MAY_LACK = (frozenset[str](), LATENT_KINDS, _COLLECTIVES, LATENT_KINDS | _COLLECTIVES)
+COLLECTIVES = frozenset({"collective"})
+ELEMENTWISE = frozenset({"elementwise"})
+_MAY_LACK = (frozenset[str](), LATENT_KINDS, COLLECTIVES, LATENT_KINDS | COLLECTIVES)
+_LENDERS = {LATENT_KINDS: "sglang"}
+"""The preset whose kernels of these kinds are lent first, vLLM's of all others. SGLang's latent attention calls the
+public kernels that vLLM calls, those of FlashAttention 3 on Hopper and of FlashInfer on Blackwell."""
 """What a profile is taken without where none has it, rather than none be taken."""
 
 _load = lru_cache(maxsize=16)(load_profile)
@@ -54,7 +54,7 @@ def chosen_profile(
     "auto" takes, if the accelerator is one that is ``shipped``, the newest profile that has all ``kinds``: of the
     preset's own engine if there is one, else of vLLM, else of any; where none has latent attention or collectives, one
     without. Of the preset's own engine it takes one without latent attention too, if that has products in the format
-    ``weights`` and another can lend (``lent_latent``).
+    ``weights`` and another can lend it (``lent``).
     Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a broken profile or one
     of another accelerator; for an accelerator of the user's own any may stand in.
     """
@@ -72,8 +72,8 @@ def chosen_profile(
     if kinds >= LATENT_KINDS:
         for name in (name for name in names if name.startswith(f"{_PROFILES_OF.get(engine)}-")):
             profile = _load(accelerator, name)
-            lent = lent_latent(profile, accelerator, kinds) is not None and _multiplies(profile, weights)
-            if (kinds - LATENT_KINDS if lent else kinds) <= set(profile.provenance):
+            lendable = lent(LATENT_KINDS, profile, accelerator) is not None and _multiplies(profile, weights)
+            if (kinds - LATENT_KINDS if lendable else kinds) <= set(profile.provenance):
                 return profile
     for wanted in dict.fromkeys(kinds - lacking for lacking in _MAY_LACK):
         for name in names:
@@ -83,20 +83,19 @@ def chosen_profile(
     return None
 
 
-def lent_latent(
-    profile: KernelProfile | None, accelerator: str, kinds: frozenset[str], shipped: bool = True
+def lent(
+    kinds: frozenset[str], profile: KernelProfile | None, accelerator: str, shipped: bool = True
 ) -> KernelProfile | None:
-    """The newest profile of an accelerator that is ``shipped`` with latent attention, for one that lacks it.
+    """The newest profile of an accelerator that is ``shipped`` with all ``kinds``, for one that lacks some.
 
-    None if ``kinds`` have no such, the profile has its own, or there is no profile to lend to.
+    None if the profile has its own, or there is no profile to lend to. Collectives and norms move the same bytes in any
+    engine.
     """
-    if profile is None or not shipped or not kinds >= LATENT_KINDS or _has_latent(profile):
+    if profile is None or not shipped or set(profile.provenance) >= kinds:
         return None
-    return _newest(accelerator, LATENT_KINDS, _LATENT_LENDER)
-
-
-def _has_latent(profile: KernelProfile) -> bool:
-    return set(profile.provenance) >= LATENT_KINDS
+    names = available_profiles(accelerator, kinds)
+    engine = _LENDERS.get(kinds, f"{_STAND_IN}-v1")
+    return _load(accelerator, max(names, key=lambda name: _rank(name, engine))) if names else None
 
 
 def _multiplies(profile: KernelProfile, weights: str) -> bool:
@@ -107,32 +106,6 @@ def _multiplies(profile: KernelProfile, weights: str) -> bool:
     experts = profile.experts is None or any(name in profile.expert_dtypes for name in expert_dtypes(dtype))
     others = weight_format(weights).of == EXPERTS or (profile.gemms is not None and dtype in profile.gemms.dtypes)
     return experts and others
-
-
-def lent_collectives(profile: KernelProfile | None, accelerator: str, shipped: bool = True) -> KernelProfile | None:
-    """The newest profile of an accelerator that is ``shipped`` with measured collectives, for one that lacks them.
-
-    None if the profile has its own, or there is no profile to lend to: collectives hardly depend on the engine.
-    """
-    if profile is None or profile.collectives is not None or not shipped:
-        return None
-    return _newest(accelerator, _COLLECTIVES)
-
-
-def lent_elementwise(profile: KernelProfile | None, accelerator: str, shipped: bool = True) -> KernelProfile | None:
-    """The newest profile of an accelerator that is ``shipped`` with measured norms and activations, for one without.
-
-    None if the profile has its own, or there is no profile to lend to: they move the same bytes in any engine.
-    """
-    if profile is None or profile.elementwise is not None or not shipped:
-        return None
-    return _newest(accelerator, ("elementwise",))
-
-
-def _newest(accelerator: str, kinds: Iterable[str], engine: str = f"{_STAND_IN}-v1") -> KernelProfile | None:
-    """The newest profile of an accelerator that has all ``kinds``, of the engine of a preset if there is one."""
-    names = available_profiles(accelerator, kinds)
-    return _load(accelerator, max(names, key=lambda name: _rank(name, engine))) if names else None
 
 
 def _rank(name: str, engine: str) -> tuple[bool, bool, tuple[int, ...]]:

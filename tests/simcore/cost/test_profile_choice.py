@@ -1,17 +1,13 @@
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
 from simcore.cost.calibrated import load_profile
-from simcore.cost.profile_choice import (
-    chosen_profile,
-    lent_collectives,
-    lent_elementwise,
-    lent_latent,
-    needed_kinds,
-)
+from simcore.cost.profile_choice import COLLECTIVES, ELEMENTWISE, LATENT_KINDS, chosen_profile, lent, needed_kinds
 from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.models import load_model
+from simcore.simulation import Simulation
 
 DENSE = needed_kinds(load_model("llama-3.1-8b"), 1)
 
@@ -84,37 +80,43 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
     assert without_latent.name == "l40s/vllm-0.24.0"
 
 
-def test_latent_attention_is_lent_to_a_profile_without():
-    latent = needed_kinds(load_model("kimi-k2.5"), 8)
-    own = load_profile("h200-sxm", "vllm-0.24.0")
-    lent = lent_latent(own, "h200-sxm", latent)
-    assert lent is not None
-    assert lent.name == "h200-sxm/sglang-0.5.14"
-    assert lent_latent(lent, "h200-sxm", latent) is None
-    assert lent_latent(own, "h200-sxm", DENSE) is None
-    assert lent_latent(own, "h200-sxm", latent, shipped=False) is None
-    assert lent_latent(load_profile("l40s", "vllm-0.24.0"), "l40s", latent) is None
-    assert lent_latent(None, "h200-sxm", latent) is None
+@pytest.mark.parametrize(
+    ("kinds", "accelerator", "borrower", "lender"),
+    [
+        (LATENT_KINDS, "h200-sxm", "vllm-0.24.0", "sglang-0.5.14"),
+        (LATENT_KINDS, "l40s", "vllm-0.24.0", None),
+        (COLLECTIVES, "rtx-pro-6000-blackwell", "vllm-0.19.0", "vllm-0.24.0"),
+        (COLLECTIVES, "rtx-4090", "vllm-0.19.0", None),
+        (ELEMENTWISE, "rtx-pro-6000-blackwell", "vllm-0.24.0", "vllm-0.19.0"),
+        (ELEMENTWISE, "l40s", "vllm-0.24.0", None),
+    ],
+)
+def test_what_a_profile_lacks_another_of_the_accelerator_lends(kinds, accelerator, borrower, lender):
+    own = load_profile(accelerator, borrower)
+    assert not set(own.provenance) >= kinds
+    found = lent(kinds, own, accelerator)
+    assert (None if found is None else found.name) == (None if lender is None else f"{accelerator}/{lender}")
+    assert lent(kinds, own, accelerator, shipped=False) is None
+    assert lent(kinds, None, accelerator) is None
+    if found is not None:
+        assert lent(kinds, found, accelerator) is None
 
 
-def test_collectives_are_lent_to_a_profile_without():
-    own = load_profile("rtx-pro-6000-blackwell", "vllm-0.19.0")
-    assert own.collectives is None
-    lent = lent_collectives(own, "rtx-pro-6000-blackwell")
-    assert lent is not None
-    assert lent.name == "rtx-pro-6000-blackwell/vllm-0.24.0"
-    assert lent_collectives(lent, "rtx-pro-6000-blackwell") is None
-    assert lent_collectives(None, "rtx-pro-6000-blackwell") is None
-    assert lent_collectives(load_profile("rtx-4090", "vllm-0.19.0"), "rtx-4090") is None
+def test_latent_attention_is_lent_to_models_that_have_it_alone():
+    def latent(model, ranks):
+        document = {
+            "model": model,
+            "engine": "vllm-v1",
+            "cluster": {"accelerator": "h200-sxm", "tensor_parallel": ranks},
+            "pricing": {"profile": "vllm-0.24.0"},
+            "workload": {
+                "requests": 1,
+                "arrivals": {"name": "constant", "rate_per_s": 1},
+                "prompt_tokens": {"name": "fixed", "tokens": 1},
+                "output_tokens": {"name": "fixed", "tokens": 1},
+            },
+        }
+        return Simulation.prepare(document, Path()).cost.prices.latent
 
-
-def test_norms_and_activations_are_lent_to_a_profile_without():
-    own = load_profile("rtx-pro-6000-blackwell", "vllm-0.24.0")
-    assert own.elementwise is None
-    lent = lent_elementwise(own, "rtx-pro-6000-blackwell")
-    assert lent is not None
-    assert lent.name == "rtx-pro-6000-blackwell/vllm-0.19.0"
-    assert lent_elementwise(lent, "rtx-pro-6000-blackwell") is None
-    assert lent_elementwise(own, "rtx-pro-6000-blackwell", shipped=False) is None
-    assert lent_elementwise(None, "rtx-pro-6000-blackwell") is None
-    assert lent_elementwise(load_profile("l40s", "vllm-0.24.0"), "l40s") is None
+    assert latent("llama-3.1-8b", 1) is None
+    assert latent("deepseek-v3", 8).name == "h200-sxm/sglang-0.5.14"
