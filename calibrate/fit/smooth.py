@@ -20,6 +20,7 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from calibrate.fit.steps import Steps, steps_of
+from simcore.errors import ServetwinError
 
 NOISE = 0.005
 """Standard deviation of a logarithm of latency that surfaces need not follow: all but exact at measured points. Of
@@ -27,6 +28,7 @@ NOISE = 0.005
 _DEGREES_OF_FREEDOM = 3.0
 _SOLUTIONS = 3
 """Times that the system is solved: more of them lower some median held-out errors a little, and raise some P90."""
+_ITERATIONS = 4000
 _INTERRUPTED = float(np.log(1.2))
 _WITNESSES = 4
 
@@ -37,7 +39,7 @@ def smooth(
     """The surface through ``values`` (NaN: no observation) over the grid of ``axes``, whose steps count as given.
 
     ``alike`` names pairs of axes, in ascending order and both logarithms, whose product is what counts. Values that
-    ``interrupted`` finds are no observations.
+    ``interrupted`` finds are no observations. Raises ``ServetwinError`` if the system is not solved.
     """
     all_steps = list(steps_of(axes, values, alike))
     observed = ~np.isnan(values).ravel() & ~interrupted(values.ravel(), all_steps)
@@ -54,7 +56,9 @@ def smooth(
         precision = sparse.csr_array(weighted @ taken + sparse.diags_array(trust))
         pull = np.where(observed, values.ravel(), 0.0) * trust + weighted @ expected
         inverse = sparse.diags_array(1.0 / np.maximum(precision.diagonal(), 1e-12))
-        solution, _ = cg(precision, pull, x0=solution, rtol=1e-4, maxiter=4000, M=inverse)
+        solution, unsolved = cg(precision, pull, x0=solution, rtol=1e-4, maxiter=_ITERATIONS, M=inverse)
+        if unsolved:
+            raise ServetwinError(f"no smooth surface through {observed.sum():,} samples in {_ITERATIONS:,} iterations")
         squared = (taken @ solution - expected) ** 2 / variance
         weight = (_DEGREES_OF_FREEDOM + 1.0) / (_DEGREES_OF_FREEDOM + squared) / variance
     return np.asarray(solution).reshape(values.shape)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from calibrate.fit.grids import reached
 from calibrate.fit.smooth import interrupted, isotonic, smooth
 from calibrate.fit.steps import steps_of
+from simcore.errors import ServetwinError
 
 
 def test_holes_are_filled_from_their_neighbours():
@@ -17,6 +18,12 @@ def test_holes_are_filled_from_their_neighbours():
     holed[4, 3] = holed[0, 2] = np.nan
     filled = smooth(axes, holed)
     assert filled == pytest.approx(truth, abs=0.03)
+
+
+def test_a_surface_that_is_not_found_is_no_surface(monkeypatch):
+    monkeypatch.setattr("calibrate.fit.smooth.cg", lambda matrix, right, x0, **limits: (x0, limits["maxiter"]))
+    with pytest.raises(ServetwinError, match="no smooth surface through 12 samples in 4,000 iterations"):
+        smooth([np.arange(12.0)], np.arange(12.0))
 
 
 def test_a_jump_that_all_rows_share_is_expected_in_a_hole_too():
