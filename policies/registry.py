@@ -48,6 +48,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "chunked-prefill": "policies.batching.chunked_prefill:ChunkedPrefill",
         "decode-prefill-alternate": "policies.batching.decode_prefill_alternate:DecodePrefillAlternate",
         "dynamic": "policies.batching.dynamic:Dynamic",
+        "group-balanced": "policies.batching.group_balanced:GroupBalanced",
         "in-flight": "policies.batching.in_flight:InFlight",
         "prefill-first": "policies.batching.prefill_first:PrefillFirst",
         "queue-aware": "policies.batching.queue_aware:QueueAware",

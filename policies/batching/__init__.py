@@ -54,3 +54,6 @@ class Batching(ABC):
 
     def finished(self, request: RequestView, ttft_s: float, tpot_s: float | None) -> None:
         """Learn from a request that is complete (``tpot_s`` is None for a single token)."""
+
+    def ended(self, request: RequestView) -> None:
+        """Forget a request that is complete, or was dropped."""

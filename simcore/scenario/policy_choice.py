@@ -68,6 +68,15 @@ def with_objectives(
     return {parameter: min(limit.values()) for parameter, limit in limits.items()} | dict(section)
 
 
+def with_data_groups(kind: str, section: Mapping[str, Any], groups: int) -> Mapping[str, Any]:
+    """The section with as many ``data_groups`` as there are, where a policy has this parameter and none is stated."""
+    name = section.get("name")
+    if name not in policy_names(kind):
+        return section
+    parameters = getattr(policy_class(kind, str(name)), "__dataclass_fields__", {})
+    return {"data_groups": groups} | dict(section) if "data_groups" in parameters else section
+
+
 def _unknown_parameter(field: str, key: str, policy: str, known: tuple[str, ...]) -> InputError:
     expected = f"a parameter of {policy}: {', '.join(sorted(known))}" if known else f"nothing, as {policy} has none"
     return InputError(field, Phrase("an unknown parameter"), expected, nearest_name(key, known))

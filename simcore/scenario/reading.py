@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
-from simcore.scenario.policy_choice import complete_policy, with_objectives
+from simcore.scenario.policy_choice import complete_policy, with_data_groups, with_objectives
 from simcore.scenario.sections import Scenario
 from simcore.validation import explain
 from simcore.yaml_text import parse_yaml, read_yaml, yaml_problem
@@ -87,6 +87,7 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     except ValidationError as error:
         raise explain(error, Scenario) from error
     scheduler, cluster, objectives = scenario.scheduler, scenario.cluster, scenario.slo.model_dump()
+    batching = with_data_groups("batching", scheduler.batching, cluster.data_parallel)
     victim = complete_policy("preemption", scheduler.preemption.victim, "scheduler.preemption.victim")
     scheduler = scheduler.model_copy(
         update={
@@ -95,7 +96,7 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
                 for index, policy in enumerate(scheduler.admission)
             ],
             "ordering": _completed("ordering", scheduler.ordering, objectives),
-            "batching": _completed("batching", scheduler.batching, objectives),
+            "batching": _completed("batching", batching, objectives),
             "preemption": scheduler.preemption.model_copy(update={"victim": victim}),
         }
     )

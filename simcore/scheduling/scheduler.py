@@ -41,6 +41,7 @@ class Scheduler(SchedulerView):
 
     __slots__ = (
         "_admissions",
+        "_batching_forgets",
         "_depends_on_cache",
         "_displacement",
         "_latest_decoding_admission",
@@ -121,6 +122,7 @@ class Scheduler(SchedulerView):
         self._displacement = Displacement(self) if ordering.preemptive else None
         self._some_go_before = loading is not None or swapping is not None
         self.ordering_learns = type(ordering).admitted is not Ordering.admitted
+        self._batching_forgets = type(batching).ended is not Batching.ended
         self._ordering_forgets = type(ordering).ended is not Ordering.ended
         self.picky = type(batching).accepts is not Batching.accepts
         self.now_s = 0.0
@@ -359,8 +361,7 @@ class Scheduler(SchedulerView):
     def finish(self, request: Request) -> None:
         """Free what a running request holds: it is complete."""
         self._free(request, True)
-        if self._ordering_forgets:
-            self.ordering.ended(request)
+        self._forget(request)
 
     def drop(self, request: Request, granted_tokens: int = 0) -> None:
         """Forget a request, and free what it holds, if anything: it will never be complete.
@@ -377,8 +378,14 @@ class Scheduler(SchedulerView):
             if self.swapping is None or not self.swapping.abandon(request):
                 self.waiting.remove(request)
             self.memory.forget(request)
+        self._forget(request)
+
+    def _forget(self, request: Request) -> None:
+        """Tell policies that keep books of requests that one is no more."""
         if self._ordering_forgets:
             self.ordering.ended(request)
+        if self._batching_forgets:
+            self.batching.ended(request)
 
     def preempt(self, request: Request, now_s: float, granted_tokens: int = 0) -> None:
         """Free what a running request holds and put it back into the queue; its tokens will be computed again."""

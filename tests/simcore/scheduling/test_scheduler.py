@@ -207,3 +207,23 @@ def test_where_a_request_gives_way_itself_nobody_after_it_is_served():
     assert ([request.number for request in plan.preempted], tokens) == ([1], {0: 1})
     assert [request.number for request in plan.stalled] == [2]
     assert step(scheduler)[1] == {0: 1, 2: 1}
+
+
+def test_batching_hears_of_everybody_who_is_no_more():
+    class Remembering(ChunkedPrefill):
+        gone: list[int] = []  # noqa: RUF012
+
+        def ended(self, request):
+            self.gone.append(request.number)
+
+    batching = Remembering(max_running_requests=2)
+    scheduler = Scheduler(FirstComeFirstServed(), batching, Latest(), KVBlockManager(100, 4))
+    for number in range(3):
+        scheduler.submit(Request(number, number, 3), 0.0)
+    step(scheduler)
+    running, waiting = scheduler.running, scheduler.waiting.first(0.0)
+    scheduler.preempt(running[1], 0.0)
+    assert batching.gone == []
+    scheduler.finish(running[0])
+    scheduler.drop(waiting)
+    assert batching.gone == [0, 2]

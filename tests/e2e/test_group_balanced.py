@@ -1,0 +1,75 @@
+"""Prompts that wait for those of other data groups, in whole runs."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simcore.errors import InputError
+from simcore.simulation import Simulation
+from tests.e2e.scenarios import differences, merged, run
+
+MIXTURE = {
+    "model": "gpt-oss-20b",
+    "engine": "trtllm",
+    "cluster": {"accelerator": "h100-sxm", "data_parallel": 4, "expert_parallel": 4},
+    "memory": {"prefix_caching": False},
+    "workload": {
+        "requests": 120,
+        "arrivals": {"name": "closed-loop", "concurrency": 24},
+        "prompt_tokens": {"name": "uniform", "low": 100, "high": 900},
+        "output_tokens": {"name": "uniform", "low": 1, "high": 60},
+    },
+}
+
+
+def balanced(**parameters):
+    return {"scheduler": {"batching": {"name": "group-balanced", **parameters}}}
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    steps=st.tuples(st.sampled_from([1, 2, 7, 50]), st.sampled_from([0, 1, 10])),
+    budget=st.sampled_from([4000, 8192]),
+    slots=st.sampled_from([3, 2048]),
+    overlapped=st.booleans(),
+    arrivals=st.sampled_from(
+        [
+            {"name": "closed-loop", "concurrency": 24},
+            {"name": "poisson", "rate_per_s": 30.0},
+            {"name": "gamma", "rate_per_s": 60.0, "cv": 4.0},
+        ]
+    ),
+    patience=st.sampled_from([{}, {"first_token_timeout_s": 0.05}, {"timeout_s": 0.3}]),
+    blocks=st.sampled_from([None, 120]),
+    seed=st.integers(0, 99),
+)
+def test_jumps_and_steps_agree(steps, budget, slots, overlapped, arrivals, patience, blocks, seed, tmp_path_factory):
+    parameters = {"max_waiting_steps": steps[0], "gathering_steps": steps[1]}
+    limits = {"max_batched_tokens": budget, "max_running_requests": slots}
+    changes = {
+        "host": {"overlapped": overlapped},
+        "seed": seed,
+        "workload": MIXTURE["workload"] | {"arrivals": arrivals},
+    }
+    scenario = merged(MIXTURE, balanced(**parameters, **limits) | changes)
+    folder = tmp_path_factory.mktemp("balanced")
+    jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
+    assert differences(jumping, stepping) == []
+    assert patience or (jumping.requests["state"] == "finished").all()
+
+
+def test_prompts_that_wait_for_each_other_hold_up_fewer_steps(tmp_path):
+    """Fewer steps have prompts, so that tokens come sooner, and the first ones later."""
+    longer = {"workload": MIXTURE["workload"] | {"output_tokens": {"name": "uniform", "low": 100, "high": 300}}}
+    alone, together = run(MIXTURE | longer, tmp_path), run(MIXTURE | longer | balanced(), tmp_path)
+    assert (together.steps["prefill_tokens"] > 0).sum() < (alone.steps["prefill_tokens"] > 0).sum() / 2
+    for metric, sign in (("tpot_s", -1), ("ttft_s", 1)):
+        change = together.summary["metrics"][metric]["mean"] - alone.summary["metrics"][metric]["mean"]
+        assert sign * change > 0
+
+
+def test_there_are_as_many_groups_as_the_cluster_has(tmp_path):
+    scenario = Simulation.prepare(merged(MIXTURE, balanced()), tmp_path).scenario
+    assert scenario.scheduler.batching["data_groups"] == 4
+    with pytest.raises(InputError, match=r"scheduler\.batching\.data_groups is 2, expected 4, as cluster"):
+        Simulation.prepare(merged(MIXTURE, balanced(data_groups=2)), tmp_path)

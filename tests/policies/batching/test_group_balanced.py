@@ -1,0 +1,135 @@
+import pytest
+
+from policies.batching.group_balanced import GroupBalanced
+from policies.horizon import FOREVER
+from tests.policies.views import FakeReplica, FakeRequest
+
+
+class Twin:
+    """A policy and a replica whose every prompt is let in when it may be, and decodes from then on."""
+
+    def __init__(self, **parameters):
+        self.policy = GroupBalanced(**{"data_groups": 2, "gathering_steps": 0} | parameters)
+        self.replica = FakeReplica()
+        self.running = {}
+        self.number = 0
+
+    def comes(self, requests=1):
+        self.replica.waiting_requests += requests
+        return self
+
+    def ends(self, number):
+        self.policy.ended(self.running.pop(number))
+        self.replica.decoding_requests -= 1
+
+    def step(self, prompt_tokens=100):
+        """The numbers of those whom one step lets in."""
+        replica, admitted = self.replica, []
+        replica.next_blocks = 1 if replica.waiting_requests else None
+        admit = self.policy.limits(replica, 0.0).admit
+        while admit and replica.waiting_requests:
+            request = FakeRequest(self.number, prompt_tokens=prompt_tokens)
+            if not self.policy.accepts(request, len(self.running)):
+                break
+            self.running[self.number] = request
+            admitted.append(self.number)
+            self.number += 1
+            replica.waiting_requests -= 1
+        replica.decode_steps += replica.decoding_requests > 0
+        replica.running_requests = replica.decoding_requests = len(self.running)
+        return admitted
+
+
+def test_who_finds_nobody_running_is_let_in_at_once():
+    twin = Twin()
+    assert twin.comes().step() == [0]
+    assert twin.comes().step() == [1]  # the second group has nobody yet
+
+
+def test_prompts_wait_until_every_group_has_one():
+    twin = Twin()
+    twin.comes(6).step()
+    twin.ends(1)
+    assert twin.comes().step() == []
+    twin.ends(3)  # of the second group too
+    assert twin.comes().step() == []
+    twin.ends(0)
+    assert twin.comes().step() == [6, 7, 8]
+
+
+def test_prompts_wait_for_no_group_that_has_nobody_running():
+    twin = Twin()
+    twin.comes(4).step()
+    twin.ends(1)
+    twin.ends(3)
+    assert twin.comes().step() == [4]
+
+
+def test_after_enough_steps_in_which_not_all_had_one_whoever_waits_is_let_in():
+    twin = Twin(max_waiting_steps=5)
+    twin.comes(4).step()
+    twin.step()
+    twin.ends(1)
+    twin.comes()
+    assert [twin.step() for _ in range(6)] == [[], [], [], [], [4], []]
+
+
+def test_the_time_to_let_them_in_goes_by_while_nobody_waits():
+    twin = Twin(max_waiting_steps=5)
+    twin.comes(4).step()
+    for _ in range(12):
+        twin.step()
+    twin.ends(1)
+    assert [twin.step() for _ in [twin.comes()] * 3] == [[], [], []]
+    assert twin.step() == [4]  # at 15 steps
+
+
+def test_complete_groups_gather_more():
+    twin = Twin(gathering_steps=3)
+    twin.comes(4).step()
+    twin.ends(0)
+    twin.ends(1)
+    twin.comes(2)
+    assert [twin.step() for _ in range(4)] == [[], [], [], [4, 5]]
+    twin.ends(2)
+    twin.ends(3)
+    twin.comes(2)
+    assert [twin.step() for _ in range(4)] == [[], [], [], [6, 7]]
+
+
+def test_each_group_has_its_part_of_the_budget():
+    twin = Twin(max_batched_tokens=500)
+    assert twin.comes(6).step() == [0, 1, 2, 3]
+    assert twin.step() == [4, 5]
+    assert twin.policy.longest_prompt_tokens == 250
+    assert not twin.policy.accepts(FakeRequest(prompt_tokens=251), 6)
+
+
+def test_a_preempted_request_comes_back_to_a_group_like_any_other():
+    twin = Twin()
+    twin.comes(2).step()
+    assert twin.policy.accepts(twin.running[0], 1)
+    for number in (0, 1):
+        twin.ends(number)
+    assert twin.comes(2).step() == [2, 3]
+    assert twin.policy.accepts(FakeRequest(9), 2)
+
+
+def test_those_who_gave_up_waiting_are_forgotten():
+    twin = Twin()
+    twin.comes(4).step()
+    twin.comes(3).step()
+    twin.replica.waiting_requests = 1
+    assert twin.step() == []
+
+
+def test_limits_stand_while_nobody_waits():
+    policy = GroupBalanced(data_groups=4)
+    assert policy.limits(FakeReplica(0, 3, 3), 0.0).stable_steps == FOREVER
+    assert policy.limits(FakeReplica(1, 3, 3, next_blocks=1), 0.0).stable_steps == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("data_groups", 0), ("max_waiting_steps", 0), ("gathering_steps", -1)])
+def test_out_of_range(name, value):
+    with pytest.raises(ValueError, match=f"{name} is {value}"):
+        GroupBalanced(**{name: value})
