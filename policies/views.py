@@ -97,6 +97,10 @@ class ReplicaView(Protocol):
         """Requests in its queue."""
 
     @property
+    def waiting_tokens(self) -> int:
+        """Tokens that they have to compute, of those whom the scheduler has seen; cached prefixes count too."""
+
+    @property
     def running_requests(self) -> int:
         """Requests that hold KV memory: those in prefill and those in decode."""
 

@@ -1,20 +1,25 @@
 """In-flight batching of whole prompts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from policies.batching import Batching, StepLimits
-from policies.bounds import check_counts
+from policies.bounds import check_counts, check_range
+from policies.horizon import FOREVER
 from policies.views import ReplicaView
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InFlight(Batching):
     """Decode every running request in every step, beside as many whole prompts as the token budget has room for.
 
     A prompt is never cut: it waits until the budget that decodes leave holds all of it. One longer than the budget
     waits until nobody runs and has a step for itself, or, with ``reject_longer``, is turned away as it arrives, as
     ``trtllm-serve`` does by default, without chunked context (``_check_arguments`` in ``tensorrt_llm/llmapi/llm.py``).
+
+    Prompts may wait for more of them beside decodes, for ``max_waiting_steps`` steps at the most: until they and the
+    decodes fill ``enough_tokens_share`` of the budget. TensorRT-LLM calls these ``batch_wait_timeout_iters`` and
+    ``batch_wait_max_tokens_ratio``.
 
     Source: Orca (Yu et al., OSDI 2022), iteration-level scheduling; TensorRT-LLM, in-flight batching.
     """
@@ -24,9 +29,14 @@ class InFlight(Batching):
     max_batched_tokens: int = 8192
     max_running_requests: int = 2048
     reject_longer: bool = False
+    max_waiting_steps: int = 0
+    enough_tokens_share: float = 1.0
+    _waits_since: int | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_counts(self, "max_running_requests", "max_batched_tokens")
+        check_counts(self, "max_waiting_steps", least=0)
+        check_range(self, 0.0, 1.0, "enough_tokens_share")
 
     @property
     def longest_prompt_tokens(self) -> int | None:
@@ -34,7 +44,25 @@ class InFlight(Batching):
         return self.max_batched_tokens if self.reject_longer else None
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
-        """The same in every step."""
+        """The same in every step but for whether prompts are let in yet."""
+        blocks = replica.next_blocks if self.max_waiting_steps else None
+        room = replica.running_requests < self.max_running_requests
+        fits = blocks is not None and room and blocks <= replica.free_blocks
         return StepLimits(
-            self.max_batched_tokens, self.max_running_requests, self.max_batched_tokens, whole_prompts=True
+            self.max_batched_tokens,
+            self.max_running_requests,
+            self.max_batched_tokens,
+            admit=not (fits and self._waits(replica)),
+            whole_prompts=True,
+            stable_steps=1 if fits else FOREVER,
         )
+
+    def _waits(self, replica: ReplicaView) -> bool:
+        now, tokens = replica.decode_steps, replica.waiting_tokens + replica.decoding_requests
+        if replica.decoding_requests and tokens < self.enough_tokens_share * self.max_batched_tokens:
+            if self._waits_since is None:
+                self._waits_since = now
+            if now - self._waits_since < self.max_waiting_steps:
+                return True
+        self._waits_since = None
+        return False

@@ -13,7 +13,7 @@ class CacheAwareQueue:
     ``_numbers`` is a heap of those that wait and of some that do no more.
     """
 
-    __slots__ = ("_chosen", "_memory", "_numbers", "_order", "_ordering", "_sorted_at_s", "_waiting", "size")
+    __slots__ = ("_chosen", "_memory", "_numbers", "_order", "_ordering", "_sorted_at_s", "_waiting", "size", "tokens")
 
     def __init__(self, ordering: CacheAwareOrdering, memory: KVMemory) -> None:
         self._ordering = ordering
@@ -23,13 +23,14 @@ class CacheAwareQueue:
         self._order: list[int] = []
         self._sorted_at_s: float | None = None
         self._chosen = -1
-        self.size = 0
+        self.size = self.tokens = 0
 
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""
         self._waiting[request.number] = request
         heappush(self._numbers, request.number)
         self.size += 1
+        self.tokens += request.tokens_to_compute
         self._sorted_at_s = None
 
     def first(self, now_s: float) -> Request:
@@ -55,14 +56,17 @@ class CacheAwareQueue:
 
     def pop(self) -> Request:
         """Take out the request that ``first`` has just named."""
-        self.size -= 1
         if self._order:
             self._order.pop()
-        return self._waiting.pop(self._chosen)
+        request = self._waiting.pop(self._chosen)
+        self.size -= 1
+        self.tokens -= request.tokens_to_compute
+        return request
 
     def remove(self, request: Request) -> None:
         """Take out a request, wherever it stands."""
         self.size -= 1
+        self.tokens -= request.tokens_to_compute
         del self._waiting[request.number]
         if request.number in self._order:
             self._order.remove(request.number)

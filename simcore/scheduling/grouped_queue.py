@@ -111,7 +111,7 @@ class Group:
 class GroupedQueue:
     """Heaps by group; the ordering policy chooses among the groups that wait."""
 
-    __slots__ = ("_chosen", "_ordering", "_pool", "_tickets", "_time", "_waiting", "groups", "size")
+    __slots__ = ("_chosen", "_ordering", "_pool", "_tickets", "_time", "_waiting", "groups", "size", "tokens")
 
     def __init__(self, ordering: GroupOrdering, pool: DecodePool) -> None:
         self._ordering = ordering
@@ -121,7 +121,7 @@ class GroupedQueue:
         self._waiting: dict[str, Group] = {}
         self._chosen: Group | None = None
         self._tickets = count()
-        self.size = 0
+        self.size = self.tokens = 0
 
     def group_of(self, request: Request) -> Group:
         """The group of a request, made when first asked for."""
@@ -150,6 +150,7 @@ class GroupedQueue:
         request.ticket = next(self._tickets)
         group.heap.push(self._ordering.key(request, now_s), request)
         self.size += 1
+        self.tokens += request.tokens_to_compute
         if group.name not in self._waiting:
             others = list(self._waiting.values())
             self._waiting[group.name] = group
@@ -173,8 +174,9 @@ class GroupedQueue:
         group = self._chosen
         if group is None:
             raise AssertionError("pop without first")
-        self.size -= 1
         request = group.heap.pop()
+        self.size -= 1
+        self.tokens -= request.tokens_to_compute
         if not group.heap.entries:
             del self._waiting[group.name]
         self._chosen = None
@@ -184,6 +186,7 @@ class GroupedQueue:
         """Take out a request that waits, wherever it stands."""
         group = self.group_of(request)
         self.size -= 1
+        self.tokens -= request.tokens_to_compute
         request.ticket = UNSET
         group.heap.discard()
         if not group.heap.entries:

@@ -8,7 +8,9 @@ if TYPE_CHECKING:
 
 def check_invariants(scheduler: "Scheduler") -> None:
     """Raise AssertionError where what a scheduler notes differs from what its requests say."""
-    pool = scheduler.pool
+    pool, waiting = scheduler.pool, scheduler.waiting
+    if not waiting.size and waiting.tokens:
+        raise AssertionError(f"nobody waits, noted {waiting.tokens} tokens")
     decoding = [request for request in scheduler.running.values() if request.pool is not None]
     contexts = [pool.context_of(request.origin) for request in decoding]
     prefilling = [request for request in scheduler.running.values() if request.pool is None]

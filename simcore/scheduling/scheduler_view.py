@@ -39,6 +39,11 @@ class SchedulerView:
         return waiting if self.swapping is None else waiting + len(self.swapping.away)
 
     @property
+    def waiting_tokens(self) -> int:
+        """Tokens that requests in the queue have to compute."""
+        return self.waiting.tokens
+
+    @property
     def running_requests(self) -> int:
         """Requests that run: they hold KV memory and a slot."""
         return sum(len(lane.running) for lane in self.lanes) if self.lanes else len(self.running)

@@ -13,6 +13,8 @@ class WaitingQueue(Protocol):
 
     size: int
     """How many wait."""
+    tokens: int
+    """What they have to compute."""
 
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""
@@ -81,14 +83,14 @@ class RequestHeap:
 class KeyedQueue:
     """Sorts all requests by one key; one that has waited for as long as the ordering says is promoted."""
 
-    __slots__ = ("_heap", "_ordering", "_since", "_tickets", "size")
+    __slots__ = ("_heap", "_ordering", "_since", "_tickets", "size", "tokens")
 
     def __init__(self, ordering: Ordering) -> None:
         self._ordering = ordering
         self._heap = RequestHeap()
         self._since = None if ordering.promotes_after_s is None else Seniority(ordering.promotes_after_s)
         self._tickets = count()
-        self.size = 0
+        self.size = self.tokens = 0
 
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""
@@ -97,6 +99,7 @@ class KeyedQueue:
         if self._since is not None:
             self._since.push((now_s,), request)
         self.size += 1
+        self.tokens += request.tokens_to_compute
 
     def first(self, now_s: float) -> Request:
         """The request with the smallest key, once those that have waited for long are promoted."""
@@ -111,8 +114,9 @@ class KeyedQueue:
 
     def pop(self) -> Request:
         """Take out the request with the smallest key."""
-        self.size -= 1
         request = self._heap.pop()
+        self.size -= 1
+        self.tokens -= request.tokens_to_compute
         if self._since is not None:
             self._since.discard()
         return request
@@ -120,6 +124,7 @@ class KeyedQueue:
     def remove(self, request: Request) -> None:
         """Take out a request, wherever it stands."""
         self.size -= 1
+        self.tokens -= request.tokens_to_compute
         request.ticket = UNSET
         self._heap.discard()
         if self._since is not None:

@@ -19,6 +19,7 @@ CHAT = {
     "host": {"request_s": 0.0, "overlapped": True},
 }
 INTERVALS = (1, 2, 7, 30)
+IN_FLIGHT = [{"name": "in-flight", "max_waiting_steps": steps, "enough_tokens_share": 0.6} for steps in (0, 3, 40)]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def folder(tmp_path_factory):
 @given(
     scenario=random_scenarios(),
     overlapped=st.booleans(),
-    batching=st.sampled_from([{"name": "in-flight"}, *({"receive_interval_steps": steps} for steps in INTERVALS)]),
+    batching=st.sampled_from([*IN_FLIGHT, *({"receive_interval_steps": steps} for steps in INTERVALS)]),
 )
 def test_jumps_and_steps_agree(scenario, overlapped, batching, folder):
     limits = {key: scenario["scheduler"]["batching"][key] for key in ("max_batched_tokens", "max_running_requests")}

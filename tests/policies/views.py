@@ -40,6 +40,7 @@ class FakeReplica:
     free_blocks: int = 100
     total_blocks: int = 100
     s_per_token: float = 0.0
+    waiting_tokens: int = 0
 
     def step_s(self, prompt_tokens):
         return self.s_per_token * (self.decoding_requests + prompt_tokens)

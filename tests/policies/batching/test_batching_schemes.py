@@ -1,5 +1,7 @@
 """The limits that batching schemes set; those of chunked-prefill are in test_built_in_policies.py."""
 
+from dataclasses import replace
+
 import pytest
 
 from policies.batching.bucketed import Bucketed
@@ -86,6 +88,43 @@ def test_prompts_in_flight_are_whole_beside_decodes():
 @pytest.mark.parametrize(("rejects", "longest"), [(True, 100), (False, None)])
 def test_prompts_in_flight_beyond_the_budget_are_rejected_on_wish(rejects, longest):
     assert InFlight(max_batched_tokens=100, reject_longer=rejects).longest_prompt_tokens == longest
+
+
+def test_prompts_in_flight_wait_for_more_or_for_so_many_steps():
+    policy = InFlight(max_batched_tokens=1000, max_waiting_steps=3, enough_tokens_share=0.5)
+    replica = FakeReplica(1, 8, 8, next_blocks=1, waiting_tokens=400, decode_steps=7)
+    admits = []
+    for _ in range(6):
+        admits.append(policy.limits(replica, 0.0).admit)
+        replica.decode_steps += 1
+    assert admits == [False, False, False, True, False, False]
+    replica.waiting_tokens = 492
+    assert policy.limits(replica, 0.0).admit
+    replica.waiting_tokens = 491
+    assert not policy.limits(replica, 0.0).admit
+
+
+@pytest.mark.parametrize(
+    ("changes", "admit", "stable_steps"),
+    [
+        ({}, False, 1),
+        ({"decoding_requests": 0}, True, 1),  # nobody is held up
+        ({"next_blocks": None}, True, FOREVER),
+        ({"next_blocks": 101}, True, FOREVER),
+        ({"running_requests": 9}, True, FOREVER),
+    ],
+)
+def test_prompts_in_flight_wait_where_they_would_hold_up_others(changes, admit, stable_steps):
+    policy = InFlight(max_running_requests=9, max_waiting_steps=3)
+    replica = FakeReplica(1, 8, 8, next_blocks=1, waiting_tokens=400)
+    limits = policy.limits(replace(replica, **changes), 0.0)
+    assert (limits.admit, limits.stable_steps) == (admit, stable_steps)
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_waiting_steps", -1), ("enough_tokens_share", 1.1)])
+def test_waits_in_flight_out_of_range(name, value):
+    with pytest.raises(ValueError, match=f"{name} is {value}"):
+        InFlight(**{name: value})
 
 
 def alternate(steps, next_blocks=1, decoding=2, accepted=True):

@@ -58,6 +58,7 @@ def test_the_first_is_the_one_with_the_least_key_of_those_that_wait(promotes, ev
             assert leaves.ticket == UNSET
             del waiting[leaves]
         assert queue.size == len(waiting)
+        assert queue.tokens == sum(request.prompt_tokens for request in waiting)
 
 
 def test_a_queue_keeps_no_more_entries_than_twice_those_that_wait():
