@@ -77,12 +77,16 @@ def _batching(setup: Setup, concurrency: int, prompt_tokens: int, data_groups: i
         data_groups = 1
     slots = setup.max_running_requests
     budget = setup.token_budget(concurrency, prompt_tokens)
-    settings = {
+    settings: dict[str, Any] = {
         "name": setup.batching,
         "max_running_requests": slots * data_groups if isinstance(slots, int) else slots and concurrency,
         "max_batched_tokens": budget and budget * data_groups,
         "receive_interval_steps": setup.receive_interval_steps,
     }
+    if setup.waiting_prompts is not None:
+        settings |= setup.waiting_prompts.model_dump()
+    if setup.balanced_groups is not None and data_groups > 1:
+        settings |= {"name": "group-balanced"} | setup.balanced_groups.model_dump()
     return {name: value for name, value in settings.items() if value is not None}
 
 

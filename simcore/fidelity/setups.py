@@ -19,6 +19,24 @@ the scenario leaves it out."""
 _TRT_ALIGNMENT_TOKENS = 64
 
 
+class BalancedGroups(BaseModel):
+    """How prompts wait for those of other data groups: parameters of the batching policy ``group-balanced``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    max_waiting_steps: int
+    gathering_steps: int
+
+
+class WaitingPrompts(BaseModel):
+    """How prompts wait for more of them: parameters of the batching policy ``in-flight``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    max_waiting_steps: int
+    enough_tokens_share: float
+
+
 class Setup(BaseModel):
     """One entry of ``harness.yaml``: how an engine was started for some models on some accelerators, and asked.
 
@@ -50,6 +68,8 @@ class Setup(BaseModel):
     expert_kernels: str | None = None
     expert_parallel: bool | None = None
     attention_data_parallel: bool = False
+    balanced_groups: BalancedGroups | None = None
+    waiting_prompts: WaitingPrompts | None = None
     graph_tokens: int | None = None
     mixed_graphs: bool | None = None
     overlapped: bool | None = None

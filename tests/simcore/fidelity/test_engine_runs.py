@@ -265,6 +265,36 @@ def test_prompts_are_in_graphs_where_a_script_says_so(tmp_path, output, graphs):
     assert found.document["host"] == graphs
 
 
+@pytest.mark.parametrize(
+    ("model", "precision", "budget", "steps"),
+    [
+        ("deepseek-ai/DeepSeek-V3", "nvfp4", 8 * 8192, (60, 0)),
+        ("openai/gpt-oss-120b", "w4a16_mxfp4", 8 * 20000, (50, 10)),
+    ],
+)
+def test_prompts_wait_for_other_data_groups_where_a_script_says_so(tmp_path, model, precision, budget, steps):
+    sizes = {"tp_size": "1", "attention_dp_size": "64", "moe_tp_size": "8", "moe_ep_size": "8", "batch_size": "2"}
+    change = {"backend": "trtllm", "model_path": model, "gemm_quant_mode": precision, "moe_quant_mode": precision}
+    found = known_b200(tmp_path, "128", "2026-02-03", **sizes, **change)
+    batching = found.document["scheduler"]["batching"]
+    assert batching == {
+        "name": "group-balanced",
+        "max_batched_tokens": budget,
+        "max_waiting_steps": steps[0],
+        "gathering_steps": steps[1],
+    } | ({"max_running_requests": 8 * 512} if "gpt" in model else {})
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "waits"), [("32", {}), ("64", {"max_waiting_steps": 40, "enough_tokens_share": 0.8}), ("256", {})]
+)
+def test_prompts_wait_for_more_where_a_script_says_so(tmp_path, concurrency, waits):
+    sizes = {"tp_size": "8", "gemm_quant_mode": "fp8_block", "moe_quant_mode": "fp8_block", "osl": "1024"}
+    change = {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-V3"}
+    found = known_b200(tmp_path, concurrency, "2026-01-29", **sizes, **change)
+    assert found.document["scheduler"]["batching"] == {"max_batched_tokens": 8192} | waits
+
+
 def test_kimi_is_run_in_the_integers_it_was_published_in(tmp_path):
     change = {"model_path": "moonshotai/Kimi-K2.5", "gemm_quant_mode": "int4_wo", "moe_quant_mode": "int4_wo"}
     found = case(tmp_path, **change, tp_size="8")
