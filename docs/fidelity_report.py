@@ -55,15 +55,15 @@ INTRODUCTION = (
     "on B200 most took seconds to answer what version 0.5.9 answers in tenths of a second, at 32 clients and more or "
     "at prompts of 8,192 tokens, as if kernels had been compiled while they were measured, which is not simulated. "
     "Mixtures of which the version is stated are therefore also summed up by themselves.",
-    "Mean TTFT of mixtures came within its target of 15% when prompts of TensorRT-LLM's data groups had to wait for each "
-    "other, as the scripts have them do (`attention_dp_config`, here the batching policy `group-balanced`); without that "
-    "it was 16.4%, with those rows at half of what was measured. On H100 and H200, and over rows that state the version, "
-    "it was below before, but rows were parted in these two ways once their errors had been seen. What is left depends "
-    "on the engine's version more than on lengths, or on concurrency up to 64. Besides the rows above it is vLLM's on "
-    "Kimi-K2.5 on B200 and on GPT-OSS-120B on H100, where prompts are too fast at every concurrency though decodes are "
-    "nearly right. Tried, and left out since they change little or make other rows worse: tokens padded to the width of "
-    "Marlin's kernels and summed over ranks at that width, the shortest time of a kernel counted for each launch instead "
-    "of each operator, and other skews of routing.",
+    "Mean TTFT of mixtures came within its target of 15% when prompts of TensorRT-LLM's data groups had to wait for "
+    "each other, as the scripts have them do (`attention_dp_config`, here the batching policy `group-balanced`); "
+    "without that it was 16.4%, with those rows at half of what was measured. On H100 and H200, and over rows that "
+    "state the version, it was below before, but rows were parted in these two ways once their errors had been seen. "
+    "What is left depends on the engine's version more than on lengths, or on concurrency up to 64. Besides the rows "
+    "above it is vLLM's on Kimi-K2.5 on B200 and on GPT-OSS-120B on H100, where prompts are too fast at every "
+    "concurrency though decodes are nearly right. Tried, and left out since they change little or make other rows "
+    "worse: tokens padded to the width of Marlin's kernels and summed over ranks at that width, the shortest time of "
+    "a kernel counted for each launch instead of each operator, and other skews of routing.",
     "Kernels are priced by the newest profile that is shipped for the accelerator (`pricing.profile: auto`, "
     "[kernel-fits.md](kernel-fits.md)), of the row's own engine where there is one, else of vLLM, and by roofline "
     "where there is none.",
