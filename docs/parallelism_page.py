@@ -84,9 +84,11 @@ With `data_parallel` each group of tensor-parallel ranks has requests, attention
 share the experts (DeepSeek-V3, arXiv:2412.19437). For every layer with experts tokens are sent to the ranks that
 have theirs, and back: two all-to-alls of 16-bit activations, of each token to n (1 - (1 - 1/n)^k) ranks on the
 mean. All groups step together, and the fullest sets the pace: decodes are dealt out evenly, prompts whole, the
-longest first. Limits of the scheduler and blocks are of the whole replica; a request that needs more blocks than a
-group has is rejected. Not modelled: requests that stay with a group whatever its load, dispatch in fp8, exchanges
-that overlap with computing, and experts held twice.
+longest first. A prompt in one group therefore holds up the decodes of all, which the batching policy
+[group-balanced](policies.md#group-balanced) counters: prompts wait until they can start in all groups at once. Limits
+of the scheduler and blocks are of the whole replica; a request that needs more blocks than a group has is rejected.
+Not modelled: what a group has of decodes beyond an even share, dispatch in fp8, exchanges that overlap with computing,
+and experts held twice.
 
 `pricing.routing` says how tokens spread. Tables named `power-law` were measured with a mild skew (with ranks of
 experts, on the fullest of them; recalled from aiconfigurator's collector); by roofline an even load is taken. With
