@@ -246,6 +246,7 @@ class Replica:
             if plan.dropped or scheduler.loading is not None:
                 next_event_ns = clock.next_event_ns  # what dropping led to may be due at once, and so may a transfer
             if not plan.decoding and not plan.chunks:
+                self._rows.idles(plan)
                 if scheduler.incoming:
                     self._receive(start_ns)
                 elif not plan.preempted and not plan.dropped:

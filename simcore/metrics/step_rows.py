@@ -11,20 +11,25 @@ class StepRows:
     How many steps a jump takes depends on arrivals; whether the batch is the same does not.
     """
 
-    __slots__ = ("_index", "_recorder", "_row", "_same_batch")
+    __slots__ = ("_index", "_preempted", "_recorder", "_row", "_same_batch")
 
     def __init__(self, index: int, recorder: Recorder) -> None:
         self._index = index
         self._recorder = recorder
         self._row: list[int] = []
         self._same_batch = False
+        self._preempted = 0
+
+    def idles(self, plan: BatchPlan) -> None:
+        """Nobody runs by a plan: whom it preempted counts with the step that comes next."""
+        self._preempted += len(plan.preempted)
 
     def begin(self, plan: BatchPlan, start_ns: int, scheduler: Scheduler) -> None:
         """Begin a row with the steps of a plan, or go on with the last."""
         plain = not (plan.chunks or plan.stalled or plan.preempted or plan.dropped or plan.swapped_in)
         row = self._row
         if row:
-            if plain and self._same_batch and row[2] == start_ns:
+            if plain and not self._preempted and self._same_batch and row[2] == start_ns:
                 return
             self._recorder.steps_run(row)
         self._same_batch = plain
@@ -42,8 +47,9 @@ class StepRows:
             used_blocks,
             used_blocks,
             scheduler.pool.context_tokens,
-            len(plan.preempted),
+            self._preempted + len(plan.preempted),
         ]
+        self._preempted = 0
 
     def passed(self, steps: int, now_ns: int) -> None:
         """So many steps of the row have ended."""
