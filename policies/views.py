@@ -94,11 +94,15 @@ class ReplicaView(Protocol):
 
     @property
     def waiting_requests(self) -> int:
-        """Requests in its queue."""
+        """Requests in its queue, and those that the scheduler does not see yet or whose memory is on its way."""
+
+    @property
+    def queued_requests(self) -> int:
+        """Those of them that might be let in now, had they room."""
 
     @property
     def waiting_tokens(self) -> int:
-        """Tokens that they have to compute, of those whom the scheduler has seen; cached prefixes count too."""
+        """Tokens that requests have to compute whom the scheduler sees in its queue; cached prefixes count too."""
 
     @property
     def running_requests(self) -> int:
@@ -118,7 +122,7 @@ class ReplicaView(Protocol):
 
     @property
     def decode_steps(self) -> int:
-        """Steps so far in which running requests decoded."""
+        """Steps so far in which running requests decoded, of all batches in flight."""
 
     def step_s(self, prompt_tokens: int) -> float:
         """Seconds that a step is expected to take in which all that decode do, and so many prompt tokens are prefilled.

@@ -39,6 +39,11 @@ class SchedulerView:
         return waiting if self.swapping is None else waiting + len(self.swapping.away)
 
     @property
+    def queued_requests(self) -> int:
+        """Requests in the queue, and those whose prefix is loaded."""
+        return self.waiting.size + (0 if self.loading is None else len(self.loading.ready))
+
+    @property
     def waiting_tokens(self) -> int:
         """Tokens that requests in the queue have to compute."""
         return self.waiting.tokens
@@ -55,8 +60,8 @@ class SchedulerView:
 
     @property
     def decode_steps(self) -> int:
-        """Steps so far in which running requests decoded."""
-        return self.pool.steps
+        """Steps so far in which running requests decoded, of all batches in flight."""
+        return sum(lane.pool.steps for lane in self.lanes) if self.lanes else self.pool.steps
 
     @property
     def oldest_arrival_s(self) -> float | None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policies.batching.decode_prefill_alternate import DecodePrefillAlternate
 from simcore.bands.run import run_with_bands
 from simcore.errors import CapacityError, InputError
 from tests.e2e.scenarios import (
@@ -54,6 +55,25 @@ def test_random_scenarios(scenario, stages, folder):
         assert 0 <= use["bubble_share"] < 1
         assert 0 < use["stage_computing_share"] <= 1
         assert result.summary["kv"]["mean_used_share"] <= 1
+
+
+def test_policies_count_the_steps_of_all_batches(folder):
+    """They see every decode step once, whichever batch asks, and never fewer than before."""
+    seen = []
+    limits = DecodePrefillAlternate.limits
+
+    def watching(self, replica, now_s):
+        seen.append((replica.decode_steps, sum(lane.pool.steps for lane in replica.lanes)))
+        return limits(self, replica, now_s)
+
+    changes = {"scheduler": {"batching": {"name": "decode-prefill-alternate"}}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DecodePrefillAlternate, "limits", watching)
+        run(merged(CHAT, changes), folder)
+    counts = [count for count, _ in seen]
+    assert counts == sorted(counts)
+    assert all(count == of_all for count, of_all in seen)
+    assert counts[-1] > 200
 
 
 def test_all_memory_comes_back(folder):

@@ -41,6 +41,11 @@ class FakeReplica:
     total_blocks: int = 100
     s_per_token: float = 0.0
     waiting_tokens: int = 0
+    unseen_requests: int = 0
+
+    @property
+    def queued_requests(self):
+        return self.waiting_requests - self.unseen_requests
 
     def step_s(self, prompt_tokens):
         return self.s_per_token * (self.decoding_requests + prompt_tokens)
