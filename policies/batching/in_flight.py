@@ -19,7 +19,7 @@ class InFlight(Batching):
 
     Prompts may wait for more of them beside decodes, for ``max_waiting_steps`` steps at the most: until they and the
     decodes fill ``enough_tokens_share`` of the budget. TensorRT-LLM calls these ``batch_wait_timeout_iters`` and
-    ``batch_wait_max_tokens_ratio``.
+    ``batch_wait_max_tokens_ratio``, and counts prompts for which the step has room; here all that wait count.
 
     Source: Orca (Yu et al., OSDI 2022), iteration-level scheduling; TensorRT-LLM, in-flight batching.
     """
@@ -31,7 +31,8 @@ class InFlight(Batching):
     reject_longer: bool = False
     max_waiting_steps: int = 0
     enough_tokens_share: float = 1.0
-    _waits_since: int | None = field(default=None, init=False, repr=False)
+    _waited_steps: int = field(default=0, init=False, repr=False)
+    _waited_at: int = field(default=-1, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_counts(self, "max_running_requests", "max_batched_tokens")
@@ -59,10 +60,10 @@ class InFlight(Batching):
 
     def _waits(self, replica: ReplicaView) -> bool:
         now, tokens = replica.decode_steps, replica.waiting_tokens + replica.decoding_requests
-        if replica.decoding_requests and tokens < self.enough_tokens_share * self.max_batched_tokens:
-            if self._waits_since is None:
-                self._waits_since = now
-            if now - self._waits_since < self.max_waiting_steps:
-                return True
-        self._waits_since = None
-        return False
+        enough = tokens >= self.enough_tokens_share * self.max_batched_tokens
+        if enough or not replica.decoding_requests or self._waited_steps >= self.max_waiting_steps:
+            self._waited_steps = 0
+            return False
+        self._waited_steps += now != self._waited_at
+        self._waited_at = now
+        return True

@@ -104,6 +104,16 @@ def test_prompts_in_flight_wait_for_more_or_for_so_many_steps():
     assert not policy.limits(replica, 0.0).admit
 
 
+@pytest.mark.parametrize("change", [{"next_blocks": None}, {"next_blocks": 101}])
+def test_steps_in_which_no_prompt_in_flight_could_come_are_no_wait(change):
+    policy = InFlight(max_waiting_steps=3)
+    replica = FakeReplica(1, 8, 8, next_blocks=1, waiting_tokens=400, decode_steps=7)
+    assert not policy.limits(replica, 0.0).admit
+    assert policy.limits(replace(replica, decode_steps=8, **change), 0.0).admit
+    admits = [policy.limits(replace(replica, decode_steps=step), 0.0).admit for step in (90, 90, 91, 92)]
+    assert admits == [False, False, False, True]
+
+
 @pytest.mark.parametrize(
     ("changes", "admit", "stable_steps"),
     [
