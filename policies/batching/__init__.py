@@ -56,4 +56,4 @@ class Batching(ABC):
         """Learn from a request that is complete (``tpot_s`` is None for a single token)."""
 
     def ended(self, request: RequestView) -> None:
-        """Forget a request that is complete, or was dropped."""
+        """Forget a request that is complete, was dropped, or is back in the queue to be computed again."""

@@ -391,6 +391,8 @@ class Scheduler(SchedulerView):
         """Free what a running request holds and put it back into the queue; its tokens will be computed again."""
         self.take_memory(request, granted_tokens)
         request.computed_tokens = 0
+        if self._batching_forgets:
+            self.batching.ended(request)
         self.waiting.push(request, now_s)
 
     def take_memory(self, request: Request, granted_tokens: int) -> None:
@@ -406,6 +408,8 @@ class Scheduler(SchedulerView):
         self.memory.release(request, comes_back=True)
         request.computed_tokens = 0
         request.preemptions += 1
+        if self._batching_forgets:
+            self.batching.ended(request)
         self.waiting.push(request, self.now_s)
 
     def _free(self, request: Request, finished: bool, granted_tokens: int = 0, comes_back: bool = False) -> None:
