@@ -13,12 +13,13 @@ from policies.views import ReplicaView, RequestView
 class GroupBalanced(Batching):
     """In-flight batching of whole prompts that start in all data groups at once.
 
-    Groups that share experts run in step: a prompt of one holds up the decodes of all. A request belongs to the group
-    with the fewest as it comes. Prompts wait until each of the ``data_groups`` has one, and ``gathering_steps`` more;
-    or until some group has nobody who runs. Every ``max_waiting_steps`` steps in which that was not so, whoever waits
-    is let in. A group has its even part of the token budget, which no prompt may be longer than.
+    Groups that share experts run in step: a prompt of one holds up the decodes of all. Who waits belongs to the groups
+    with the fewest. Prompts wait until each of the ``data_groups`` has one and a slot for it, and ``gathering_steps``
+    more; or until some group has nobody who runs. Every ``max_waiting_steps`` steps in which that was not so, whoever
+    waits is let in. A group has its even part of the slots and of the token budget; no prompt may be longer than that.
 
-    TensorRT-LLM calls these steps ``timeout_iters`` and ``batching_wait_iters``.
+    TensorRT-LLM calls these steps ``timeout_iters`` and ``batching_wait_iters``. Its groups have KV memory of their
+    own; here all share it, and nobody has a prompt while there is no room for the next.
 
     Source: TensorRT-LLM, ``attention_dp_config.enable_balance`` (``tensorrt_llm/_torch/pyexecutor/py_executor.py``).
     """
@@ -31,18 +32,19 @@ class GroupBalanced(Batching):
     max_batched_tokens: int = 8192
     max_running_requests: int = 2048
     _running: list[int] = field(init=False, repr=False)
-    _waiting: list[int] = field(init=False, repr=False)
     _room_tokens: list[int] = field(init=False, repr=False)
+    _most_each: int = field(default=0, init=False, repr=False)
     _group_of: dict[int, int] = field(default_factory=dict, init=False, repr=False)
     _waits_since: int = field(default=0, init=False, repr=False)
-    _gathers_since: int | None = field(default=None, init=False, repr=False)
+    _gathered_steps: int = field(default=0, init=False, repr=False)
+    _gathered_at: int = field(default=-1, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_range(self, 1, 1024, "data_groups")
-        check_counts(self, "max_waiting_steps", "max_batched_tokens", "max_running_requests")
+        check_counts(self, "max_waiting_steps", "max_running_requests")
+        check_counts(self, "max_batched_tokens", least=self.data_groups)
         check_counts(self, "gathering_steps", least=0)
         self._running = [0] * self.data_groups
-        self._waiting = [0] * self.data_groups
         self._room_tokens = [0] * self.data_groups
 
     @property
@@ -52,28 +54,29 @@ class GroupBalanced(Batching):
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """The same but for whether those who wait are let in."""
-        somebody_waits = replica.next_blocks is not None
-        if somebody_waits:
-            self._deal(replica.waiting_requests)
-            self._room_tokens = [self.longest_prompt_tokens - running for running in self._running]
+        blocks = replica.next_blocks
+        due = False
+        if blocks is not None:
+            self._look(replica)
+            room = blocks <= replica.free_blocks
+            due = self._is_due(replica.decode_steps, replica.queued_requests, room) or replica.decoding_requests == 0
         return StepLimits(
             self.max_batched_tokens,
             self.max_running_requests,
             self.max_batched_tokens,
-            admit=somebody_waits and (self._is_due(replica.decode_steps) or replica.decoding_requests == 0),
+            admit=due,
             whole_prompts=True,
-            stable_steps=1 if somebody_waits else FOREVER,
+            stable_steps=FOREVER if blocks is None else 1,
         )
 
     def accepts(self, request: RequestView, running: int) -> bool:
-        """Whether a group with somebody waiting has room for the prompt; it goes to the one with the most."""
-        self.ended(request)  # it may have run before
-        groups = [group for group, waiting in enumerate(self._waiting) if waiting]
-        group = max(groups, key=self._room_tokens.__getitem__, default=0)
-        if self._room_tokens[group] < request.prompt_tokens:
+        """Whether there is room for the prompt in the group that has the most, of those that have not their part."""
+        self.ended(request)  # it may have been accepted before its prefix was loaded
+        groups = [group for group, count in enumerate(self._running) if count < self._most_each]
+        group = max(groups, key=self._room_tokens.__getitem__, default=None)
+        if group is None or self._room_tokens[group] < request.prompt_tokens:
             return False
         self._room_tokens[group] -= request.prompt_tokens
-        self._waiting[group] = max(self._waiting[group] - 1, 0)
         self._running[group] += 1
         self._group_of[request.number] = group
         return True
@@ -83,27 +86,36 @@ class GroupBalanced(Batching):
         group = self._group_of.pop(request.number, None)
         if group is not None:
             self._running[group] -= 1
+            self._room_tokens[group] += 1
 
-    def _deal(self, waiting: int) -> None:
-        """Deal those out who came since, and forget those who left."""
-        groups = range(self.data_groups)
-        for _ in range(waiting - sum(self._waiting)):
-            self._waiting[min(groups, key=lambda group: self._running[group] + self._waiting[group])] += 1
-        for _ in range(sum(self._waiting) - waiting):
-            self._waiting[max(groups, key=self._waiting.__getitem__)] -= 1
+    def _look(self, replica: ReplicaView) -> None:
+        """See what room there is in each group."""
+        if replica.running_requests == 0:  # those whose prefix is being loaded were accepted, and do not run
+            self._running = [0] * self.data_groups
+            self._group_of.clear()
+        self._room_tokens = [self.longest_prompt_tokens - running for running in self._running]
+        even = -(-(sum(self._running) + replica.queued_requests) // self.data_groups)
+        self._most_each = min(max(even, *self._running), self._slots)
 
-    def _is_due(self, now: int) -> bool:
-        """Whether prompts start at this decode step."""
+    @property
+    def _slots(self) -> int:
+        """Those of a group, rounded up."""
+        return -(-self.max_running_requests // self.data_groups)
+
+    def _is_due(self, now: int, queued: int, room: bool) -> bool:
+        """Whether prompts start at this decode step, where there is ``room`` in memory for the next."""
         if not all(self._running):
             self._waits_since = now
             return True
-        if not all(self._waiting):
+        most = max(self._running)
+        missing = sum(most - running or 1 for running in self._running) - queued
+        if missing > 0 or most >= self._slots or not room:
             waited = now - self._waits_since
             return waited > 0 and waited % self.max_waiting_steps == 0
         self._waits_since = now
-        if self._gathers_since is None:
-            self._gathers_since = now
-        if now - self._gathers_since < self.gathering_steps:
+        if self._gathered_steps < self.gathering_steps:
+            self._gathered_steps += now != self._gathered_at
+            self._gathered_at = now
             return False
-        self._gathers_since = None
+        self._gathered_steps = 0
         return True

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from simcore.errors import InputError
 from simcore.simulation import Simulation
-from tests.e2e.scenarios import differences, merged, run
+from tests.e2e.scenarios import differences, merged, run, synthetic
 
 MIXTURE = {
     "model": "gpt-oss-20b",
@@ -40,22 +40,45 @@ def balanced(**parameters):
         ]
     ),
     patience=st.sampled_from([{}, {"first_token_timeout_s": 0.05}, {"timeout_s": 0.3}]),
-    blocks=st.sampled_from([None, 120]),
+    blocks=st.sampled_from([None, 160, 80]),
+    mode=st.sampled_from(["wait", "recompute", "swap", "reject"]),
+    replicas=st.sampled_from([1, 2]),
     seed=st.integers(0, 99),
 )
-def test_jumps_and_steps_agree(steps, budget, slots, overlapped, arrivals, patience, blocks, seed, tmp_path_factory):
+def test_jumps_and_steps_agree(
+    steps, budget, slots, overlapped, arrivals, patience, blocks, mode, replicas, seed, tmp_path_factory
+):
     parameters = {"max_waiting_steps": steps[0], "gathering_steps": steps[1]}
     limits = {"max_batched_tokens": budget, "max_running_requests": slots}
     changes = {
         "host": {"overlapped": overlapped},
+        "cluster": {"replicas": replicas},
+        "memory": {"num_gpu_blocks": blocks},
+        "scheduler": {"preemption": {"mode": mode}},
         "seed": seed,
-        "workload": MIXTURE["workload"] | {"arrivals": arrivals},
+        "workload": MIXTURE["workload"] | {"arrivals": arrivals} | patience,
     }
-    scenario = merged(MIXTURE, balanced(**parameters, **limits) | changes)
+    scenario = merged(merged(MIXTURE, balanced(**parameters, **limits)), changes)
     folder = tmp_path_factory.mktemp("balanced")
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
     assert differences(jumping, stepping) == []
-    assert patience or (jumping.requests["state"] == "finished").all()
+    states = set(jumping.requests["state"])
+    assert "unfinished" not in states
+    assert patience or mode == "reject" or states == {"finished"}
+
+
+def test_who_was_displaced_and_has_as_long_a_prompt_as_may_be_is_let_in_again(tmp_path):
+    """Nobody runs by then, and nobody else comes."""
+    scenario = {
+        "model": "smollm2-135m",
+        "cluster": {"accelerator": "h100-sxm"},
+        "memory": {"num_gpu_blocks": 28, "block_size_tokens": 16, "prefix_caching": False},
+        "scheduler": {"ordering": {"name": "mlfq", "levels": 4, "quantum_tokens": 4, "starvation_s": 0.03}},
+        "workload": synthetic({"name": "closed-loop", "concurrency": 8}, 257, (20, 60), requests=11),
+    }
+    result = run(merged(scenario, balanced(max_batched_tokens=257, gathering_steps=2)), tmp_path, check=True)
+    assert result.summary["preemptions"]["total"] == result.requests["preemptions"].sum() > 0
+    assert (result.requests["state"] == "finished").all()
 
 
 def test_prompts_that_wait_for_each_other_hold_up_fewer_steps(tmp_path):

@@ -33,6 +33,8 @@ TIGHT: dict[str, dict[str, Any]] = {
     "chunked-prefill": {"tpot_target_s": 1.005 * STEP_S, "min_chunk_tokens": 3},
     "decode-prefill-alternate": {"decode_steps": 3},
     "dynamic": {"window_s": 10 * STEP_S},
+    "group-balanced": {"max_waiting_steps": 5, "gathering_steps": 2},
+    "in-flight": {"max_waiting_steps": 4, "enough_tokens_share": 0.7},
     "queue-aware": {"min_running_requests": 1, "full_at_waiting": 5},
     "slo-feedback": {
         "ttft_p99_s": 10 * STEP_S,
