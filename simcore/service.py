@@ -19,7 +19,7 @@ from simcore.request import Request
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
-BEYOND_BUDGET = "prompt exceeds the token budget of a step"
+BEYOND_BUDGET = "prompt is longer than the batching policy takes"
 TOO_LARGE = "needs more KV blocks than a replica has"
 TOO_LARGE_FOR_GROUP = "needs more KV blocks than a data-parallel group has"
 NO_REPLICA = -1

@@ -73,7 +73,7 @@ def test_trtllm_rejects_prompts_beyond_its_token_budget():
     longer = result.requests["prompt_tokens"] > 1000
     assert 0 < longer.sum() < 120
     assert result.summary["counts"]["rejected_by_reason"] == {
-        "prompt exceeds the token budget of a step": int(longer.sum())
+        "prompt is longer than the batching policy takes": int(longer.sum())
     }
     assert (result.requests["state"] == "rejected").tolist() == longer.tolist()
 
