@@ -95,7 +95,7 @@ class GroupBalanced(Batching):
             self._group_of.clear()
         self._room_tokens = [self.longest_prompt_tokens - running for running in self._running]
         even = -(-(sum(self._running) + replica.queued_requests) // self.data_groups)
-        self._most_each = min(max(even, *self._running), self._slots)
+        self._most_each = min(even, self._slots)
 
     @property
     def _slots(self) -> int:
@@ -113,8 +113,10 @@ class GroupBalanced(Batching):
             waited = now - self._waits_since
             return waited > 0 and waited % self.max_waiting_steps == 0
         self._waits_since = now
+        if now == self._gathered_at:
+            return False
         if self._gathered_steps < self.gathering_steps:
-            self._gathered_steps += now != self._gathered_at
+            self._gathered_steps += 1
             self._gathered_at = now
             return False
         self._gathered_steps = 0

@@ -61,9 +61,10 @@ class InFlight(Batching):
     def _waits(self, replica: ReplicaView) -> bool:
         now, tokens = replica.decode_steps, replica.waiting_tokens + replica.decoding_requests
         enough = tokens >= self.enough_tokens_share * self.max_batched_tokens
-        if enough or not replica.decoding_requests or self._waited_steps >= self.max_waiting_steps:
+        waited = self._waited_steps - (now == self._waited_at)  # before this step
+        if enough or not replica.decoding_requests or waited >= self.max_waiting_steps:
             self._waited_steps = 0
             return False
-        self._waited_steps += now != self._waited_at
+        self._waited_steps = waited + 1
         self._waited_at = now
         return True

@@ -110,7 +110,7 @@ def test_steps_in_which_no_prompt_in_flight_could_come_are_no_wait(change):
     replica = FakeReplica(1, 8, 8, next_blocks=1, waiting_tokens=400, decode_steps=7)
     assert not policy.limits(replica, 0.0).admit
     assert policy.limits(replace(replica, decode_steps=8, **change), 0.0).admit
-    admits = [policy.limits(replace(replica, decode_steps=step), 0.0).admit for step in (90, 90, 91, 92)]
+    admits = [policy.limits(replace(replica, decode_steps=step), 0.0).admit for step in (90, 91, 91, 92)]
     assert admits == [False, False, False, True]
 
 

@@ -144,7 +144,7 @@ def test_prompts_without_room_in_memory_do_not_begin_to_gather():
     twin.ends(0)
     twin.ends(1)
     twin.comes(2).next_blocks = 101
-    assert [twin.step() for _ in range(6)] == [[]] * 6
+    assert [twin.step() for _ in range(7)] == [[]] * 7
     twin.next_blocks = 1
     assert [twin.step() for _ in range(3)] == [[], [], [4, 5]]
 
@@ -185,9 +185,68 @@ def test_who_goes_back_to_the_queue_leaves_its_group_at_once():
 def test_who_was_accepted_and_does_not_run_takes_no_room_when_nobody_does():
     policy = GroupBalanced(data_groups=2, max_batched_tokens=500)
     replica = FakeReplica(2, next_blocks=1)
-    for _ in range(2):  # at first their prefixes are loaded
-        assert policy.limits(replica, 0.0).admit
-        assert [policy.accepts(FakeRequest(number, prompt_tokens=250), 0) for number in (0, 1)] == [True, True]
+    assert policy.limits(replica, 0.0).admit
+    assert all(policy.accepts(FakeRequest(number), 0) for number in (0, 1))  # and their prefixes are loaded
+    assert policy.limits(replica, 0.0).admit
+    assert policy.accepts(FakeRequest(2, prompt_tokens=250), 0)
+
+
+def test_who_is_accepted_twice_counts_once():
+    policy = GroupBalanced(data_groups=2)
+    replica = FakeReplica(3, next_blocks=1)
+    policy.limits(replica, 0.0)
+    assert [policy.accepts(FakeRequest(number), 0) for number in (0, 1, 1)] == [True, True, True]
+    replica.running_requests = replica.decoding_requests = 2
+    assert not policy.limits(replica, 0.0).admit
+    policy.ended(FakeRequest(1))
+    assert policy.limits(replica, 0.0).admit
+
+
+def test_nobody_waits_for_decodes_that_there_are_not():
+    """Those who run may be in another batch of a pipeline."""
+    policy = GroupBalanced()
+    replica = FakeReplica(2, next_blocks=1)
+    assert policy.limits(replica, 0.0).admit
+    assert policy.accepts(FakeRequest(0), 0)
+    replica.running_requests = 1
+    assert policy.limits(replica, 0.0).admit
+
+
+def test_the_time_begins_anew_when_all_have_one():
+    twin = Twin(max_waiting_steps=5)
+    twin.comes(4).step()
+    for _ in range(3):
+        twin.step()
+    twin.ends(0)
+    twin.ends(1)
+    assert twin.comes(2).step() == [4, 5]  # after three steps
+    twin.ends(2)
+    twin.comes()
+    assert [twin.step() for _ in range(5)] == [[], [], [], [], [6]]
+
+
+def test_the_time_begins_anew_when_some_group_had_nobody():
+    twin = Twin(max_waiting_steps=5)
+    twin.comes(4).step()
+    for _ in range(3):
+        twin.step()
+    twin.ends(1)
+    twin.ends(3)
+    assert twin.comes(2).step() == [4, 5]  # after three steps
+    twin.ends(0)
+    twin.comes()
+    assert [twin.step() for _ in range(5)] == [[], [], [], [], [6]]
+
+
+def test_asking_again_in_the_same_step_gathers_nothing():
+    twin = Twin(gathering_steps=2)
+    twin.comes(4).step()
+    twin.ends(0)
+    twin.ends(1)
+    assert twin.comes(2).step() == []
+    for _ in range(5):
+        assert not twin.policy.limits(twin.replica, 0.0).admit
+    assert [twin.step() for _ in range(2)] == [[], [4, 5]]
 
 
 def test_those_who_gave_up_waiting_are_forgotten():
