@@ -58,4 +58,4 @@ class Patience:
     def _waits(entry: _Due) -> bool:
         """Whether the client still waits for what it would give up on."""
         _, number, reason, request, replica = entry
-        return number in replica.open_requests and (reason is NO_LAST_TOKEN or request.first_token_ns == UNSET)
+        return number in replica.requests.by_number and (reason is NO_LAST_TOKEN or request.first_token_ns == UNSET)

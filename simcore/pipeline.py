@@ -84,8 +84,7 @@ class Lane(Replica):
         self._stages = pipeline
         first = pipeline.lanes[0]
         if first is not self:
-            self.open_requests = first.open_requests
-            self._executor.share(first._executor)
+            self.requests.share(first.requests)
 
     def look_again(self) -> None:
         """Plan anew if there is nothing to do."""
@@ -98,8 +97,8 @@ class Lane(Replica):
             Replica.give_up(holders[0], request, reason)
         else:
             super().give_up(request, reason)
-            self._given_up.remove(request)  # others there may be in a step that is not done
-            self._abort(request)
+            self.requests.given_up.remove(request)  # others there may be in a step that is not done
+            self.requests.abort(request)
 
     def _look_again(self) -> None:
         self._stages.wake()

@@ -1,13 +1,12 @@
 """One replica: a process that plans a step, lets it take its time, and notes what came of it."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from simpy import Event, Interrupt
 
-from policies.batching import Batching
 from policies.horizon import FOREVER
 from simcore.clock import PLAN, STEP_END, Alarm, Clock, to_s
 from simcore.cost.price_shares import RangeCounter
@@ -18,6 +17,7 @@ from simcore.metrics.gap_tracker import GapTracker
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.step_rows import StepRows
 from simcore.metrics.token_gaps import StepDurations
+from simcore.open_requests import OpenRequests
 from simcore.request import Request
 from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.plan import BatchPlan
@@ -26,8 +26,6 @@ from simcore.scheduling.swapping import Swapping
 
 if TYPE_CHECKING:
     from simcore.pipeline import Pipeline
-
-GAVE_WAY = "gave way when KV memory ran short"
 
 
 class Replica:
@@ -41,17 +39,14 @@ class Replica:
     accelerator never waits for the host; it cannot have who came later, unless nobody runs.
     """
 
-    # beyond thirty attributes CPython no longer lays out instances of a class alike, and finds each by its hash
     __slots__ = (
         "_alone",
-        "_batching_learns",
         "_check",
         "_clock",
         "_cost",
         "_entry_counts",
         "_executor",
         "_fast_forward",
-        "_given_up",
         "_idle",
         "_in_progress",
         "_interruptible",
@@ -59,19 +54,14 @@ class Replica:
         "_next_step_unallocated",
         "_overlapped",
         "_pipeline",
-        "_predictors",
         "_process",
-        "_recorder",
         "_rows",
         "_sampled_rows",
         "_schedules_ahead",
-        "_seeing_predictors",
         "clients_give_up",
         "index",
-        "on_drop",
-        "on_finish",
-        "open_requests",
         "ranges",
+        "requests",
         "scheduler",
         "tokens",
         "work",
@@ -96,22 +86,16 @@ class Replica:
         self.work = WorkCounter(cost.window_tokens, cost.split)
         self.ranges = RangeCounter(cost)
         self.tokens = GapTracker(measure_since_ns)
-        self.open_requests: dict[int, Request] = {}
-        self.on_finish: Callable[[Request], None] | None = None
-        self.on_drop: Callable[[Request], None] | None = None
         self.clients_give_up = False
         """Whether clients may give up, so that a jump must end with the step in which one does."""
-        self._given_up: list[Request] = []
         self._clock = clock
         self._cost = cost
-        self._recorder = recorder
         self._executor = SimulatedExecutor()
+        self._rows = StepRows(index, recorder)
+        self.requests = OpenRequests(clock, index, scheduler, self._executor, recorder, self._rows, self.tokens)
         self._alone = alone
         self._pipeline = pipeline
         self._fast_forward = fast_forward
-        self._predictors = scheduler.predictors
-        self._seeing_predictors = tuple(predictor for predictor in scheduler.predictors if predictor.sees_truth)
-        self._batching_learns = type(scheduler.batching).finished is not Batching.finished
         self._check = check
         self._idle: Event | None = None
         self._interruptible = False
@@ -124,7 +108,6 @@ class Replica:
         self._schedules_ahead = overlapped and not self._entry_counts and scheduler.loading is None
         self._last_start_ns = 0
         self._sampled_rows = 0
-        self._rows = StepRows(index, recorder)
         scheduler.step_price = self._expected_s
         if scheduler.loading is not None:
             scheduler.loading.on_loaded = self._look_again
@@ -135,10 +118,7 @@ class Replica:
         waits = self._overlapped and self._idle is None
         if self.scheduler.groups is not None and not waits:
             self.catch_up()
-        self._executor.expect(request, output_tokens)
-        for predictor in self._seeing_predictors:
-            predictor.reveal(request, output_tokens)
-        self.open_requests[request.number] = request
+        self.requests.accept(request, output_tokens)
         if waits:
             self.scheduler.incoming.append((self._clock.now_ns, request))
         else:
@@ -148,24 +128,8 @@ class Replica:
     def give_up(self, request: Request, reason: str) -> None:
         """Abort an open request whose client gives up now; what it holds is freed when the step in progress ends."""
         self.catch_up()
-        del self.open_requests[request.number]
-        self._reject(request, reason)
-        self._given_up.append(request)
+        self.requests.give_up(request, reason)
         self._look_again()
-
-    def _abort_given_up(self) -> None:
-        for request in self._given_up:
-            self._abort(request)
-        self._given_up.clear()
-
-    def _abort(self, request: Request) -> None:
-        incoming = self.scheduler.incoming
-        entry = next((entry for entry in incoming if entry[1] is request), None)
-        if entry is None:
-            self.scheduler.drop(request)
-        else:
-            incoming.remove(entry)
-        self._forget(request)
 
     def _receive(self, until_ns: int) -> None:
         """Let the scheduler see who came until then."""
@@ -210,9 +174,7 @@ class Replica:
                 self._end(plan, start_ns, durations_ns[:steps], ends_ns[steps - 1])
                 self._next_step_unallocated = True
             self._allocate_next_step()
-        for request in self.open_requests.values():
-            self._recorder.request_unfinished(request, self.index)
-        self.open_requests.clear()  # batches of a pipeline share them
+        self.requests.close()
         self._rows.close()
 
     def _allocate_next_step(self) -> None:
@@ -222,7 +184,7 @@ class Replica:
             self.scheduler.memory.allocate(self.scheduler.pool.blocks_due())
 
     def _run(self) -> Generator[Event, Any, None]:
-        clock, scheduler = self._clock, self.scheduler
+        clock, scheduler, requests = self._clock, self.scheduler, self.requests
         while True:
             start_ns = clock.now_ns
             next_event_ns = clock.next_event_ns
@@ -232,8 +194,8 @@ class Replica:
             if self._pipeline is not None and self._pipeline.entry_ns > start_ns:
                 yield Alarm(clock, self._pipeline.entry_ns - start_ns, PLAN)
                 continue
-            if self._given_up:
-                self._abort_given_up()
+            if requests.given_up:
+                requests.abort_given_up()
             if scheduler.incoming:
                 self._receive(self._last_start_ns if scheduler.running else start_ns)
             plan = scheduler.plan(start_ns)
@@ -242,7 +204,7 @@ class Replica:
             if plan.swapped_in:
                 self._return(plan.swapped_in)
             for request in plan.dropped:
-                self._drop(request)
+                requests.drop(request)
             if plan.dropped or scheduler.loading is not None:
                 next_event_ns = clock.next_event_ns  # what dropping led to may be due at once, and so may a transfer
             if not plan.decoding and not plan.chunks:
@@ -379,11 +341,11 @@ class Replica:
             for request in plan.stalled:
                 executor.follow(request)
             for request in executor.finished(pool):
-                self._finish(request, now_ns)
+                self.requests.finish(request, now_ns)
         for request in scheduler.commit_chunks(plan) if plan.chunks else ():
             self.tokens.prefilled(request, now_ns)
             if executor.sample(request):
-                self._finish(request, now_ns)
+                self.requests.finish(request, now_ns)
             else:
                 scheduler.start_decoding(request)
                 executor.follow(request)
@@ -393,49 +355,3 @@ class Replica:
             self.tokens.last_token_ns = now_ns
         if self._check:
             check_invariants(scheduler)
-
-    def _finish(self, request: Request, now_ns: int) -> None:
-        if request.number not in self.open_requests:
-            # Its client gave up during its last step.
-            self._given_up.remove(request)
-            self.scheduler.finish(request)
-            self._forget(request)
-            return
-        output_tokens = self._executor.forget(request)
-        self.scheduler.finish(request)
-        for predictor in self._predictors:
-            predictor.finished(request, output_tokens)
-        if self._batching_learns:
-            self._tell_batching(request, now_ns, output_tokens)
-        del self.open_requests[request.number]
-        self._rows.batch_changes()
-        self._recorder.request_finished(request, self.index, now_ns, output_tokens)
-        if self.on_finish is not None:
-            self.on_finish(request)
-        if request.done is not None:
-            request.done.succeed()
-
-    def _drop(self, request: Request) -> None:
-        self._forget(request)
-        del self.open_requests[request.number]
-        self._reject(request, GAVE_WAY)
-
-    def _forget(self, request: Request) -> None:
-        """Take a request that will never be complete out of all books but those of the scheduler."""
-        self._rows.batch_changes()
-        self.tokens.dropped(request)
-        output_tokens = self._executor.forget(request)
-        for predictor in self._seeing_predictors:
-            predictor.finished(request, output_tokens)
-
-    def _reject(self, request: Request, reason: str) -> None:
-        """Tell everybody that a request will never be complete."""
-        self._recorder.request_rejected(request, self.index, self._clock.now_ns, reason)
-        if self.on_drop is not None:
-            self.on_drop(request)
-        if request.done is not None:
-            request.done.succeed(False)
-
-    def _tell_batching(self, request: Request, now_ns: int, output_tokens: int) -> None:
-        tpot_s = to_s(now_ns - request.first_token_ns) / (output_tokens - 1) if output_tokens > 1 else None
-        self.scheduler.batching.finished(request, to_s(request.first_token_ns - request.arrival_ns), tpot_s)

@@ -90,7 +90,7 @@ def watching() -> Iterator[StepWatch]:
         self: Replica, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int
     ) -> None:
         watch.see(self, plan, start_ns, durations_ns)
-        before = {number: (request, request.generated_tokens) for number, request in self.open_requests.items()}
+        before = {number: (request, request.generated_tokens) for number, request in self.requests.by_number.items()}
         commit(self, plan, start_ns, durations_ns, now_ns)
         watch.note_tokens(before, now_ns)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simcore.replica import GAVE_WAY
+from simcore.open_requests import GAVE_WAY
 from simcore.simulation import Simulation
 
 WORKLOAD = {
