@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from simcore.clock import Clock
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
+from simcore.execution import Execution
+from simcore.executor import SimulatedExecutor
 from simcore.metrics.recorder import Recorder
 from simcore.metrics.token_gaps import StepDurations
 from simcore.replica import Replica
@@ -57,6 +59,25 @@ class Pipeline:
             lane.look_again()
 
 
+class StagedExecution(Execution):
+    """Executes each step in one stage after the other, when those that entered before have left it."""
+
+    __slots__ = ("_stages",)
+
+    def __init__(self, scheduler: Scheduler, cost: StepCost, executor: SimulatedExecutor, stages: Pipeline) -> None:
+        super().__init__(scheduler, cost, executor, fast_forward=False, schedules_ahead=False)
+        self._stages = stages
+
+    def durations_ns(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepDurations:
+        """See ``Execution``: always one step."""
+        self.sampled_rows = self.rows_sampled(plan)
+        cost = self._stages.cost
+        computing_ns = cost.computing_ns(plan, self._scheduler.pool, self.sampled_rows)
+        chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
+        sending_ns = cost.sending_ns(cost.sent_tokens(chunks, plan.decoding))
+        return [self._stages.enter(start_ns, computing_ns, sending_ns) - start_ns]
+
+
 class Lane(Replica):
     """One of the batches of a pipeline: requests stay in the batch that admits them until they end or give way.
 
@@ -82,6 +103,7 @@ class Lane(Replica):
             clock, index, scheduler, cost, recorder, measure_since_ns, alone, fast_forward, check, pipeline=pipeline
         )
         self._stages = pipeline
+        self._execution = StagedExecution(scheduler, cost, self._executor, pipeline)
         first = pipeline.lanes[0]
         if first is not self:
             self.requests.share(first.requests)
@@ -102,14 +124,6 @@ class Lane(Replica):
 
     def _look_again(self) -> None:
         self._stages.wake()
-
-    def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
-        self._sampled_rows = self._rows_sampled(plan)
-        pool, now_ns = self.scheduler.pool, self._clock.now_ns
-        computing_ns = self._stages.cost.computing_ns(plan, pool, self._sampled_rows)
-        chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
-        sending_ns = self._stages.cost.sending_ns(self._stages.cost.sent_tokens(chunks, plan.decoding))
-        return [self._stages.enter(now_ns, computing_ns, sending_ns) - now_ns]
 
     def _end(self, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int) -> None:
         super()._end(plan, start_ns, durations_ns, now_ns)

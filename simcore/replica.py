@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Sequence
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from simpy import Event, Interrupt
@@ -12,6 +11,7 @@ from simcore.clock import PLAN, STEP_END, Alarm, Clock, to_s
 from simcore.cost.price_shares import RangeCounter
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
+from simcore.execution import Execution, after_swaps, step_ends_ns
 from simcore.executor import SimulatedExecutor
 from simcore.metrics.gap_tracker import GapTracker
 from simcore.metrics.recorder import Recorder
@@ -22,7 +22,6 @@ from simcore.request import Request
 from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler import Scheduler
-from simcore.scheduling.swapping import Swapping
 
 if TYPE_CHECKING:
     from simcore.pipeline import Pipeline
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 class Replica:
     """Runs the step contract: plan, execute, commit, record.
 
-    With ``fast_forward`` the steps of a plan that stands for more than one are executed in one jump, up to the next
-    finish, shortage of memory or window crossing; an arrival that may change the plan ends the jump with the step in
-    progress. Results are the same to the bit. ``check`` recounts all books after every step, for tests.
+    With ``fast_forward`` like steps are executed in one jump; an arrival that may change the plan ends it with the step
+    in progress, and so does a client that gives up, where ``clients_give_up``. Results are the same to the bit.
+    ``check`` recounts all books after every step, for tests.
 
     With ``overlapped``, a step is scheduled when the one before it starts, as asynchronous engines do so that the
     accelerator never waits for the host; it cannot have who came later, unless nobody runs.
@@ -42,11 +41,11 @@ class Replica:
     __slots__ = (
         "_alone",
         "_check",
+        "_clients_give_up",
         "_clock",
-        "_cost",
         "_entry_counts",
+        "_execution",
         "_executor",
-        "_fast_forward",
         "_idle",
         "_in_progress",
         "_interruptible",
@@ -56,9 +55,6 @@ class Replica:
         "_pipeline",
         "_process",
         "_rows",
-        "_sampled_rows",
-        "_schedules_ahead",
-        "clients_give_up",
         "index",
         "ranges",
         "requests",
@@ -79,6 +75,7 @@ class Replica:
         fast_forward: bool = True,
         check: bool = False,
         overlapped: bool = False,
+        clients_give_up: bool = False,
         pipeline: "Pipeline | None" = None,
     ) -> None:
         self.index = index
@@ -86,29 +83,26 @@ class Replica:
         self.work = WorkCounter(cost.window_tokens, cost.split)
         self.ranges = RangeCounter(cost)
         self.tokens = GapTracker(measure_since_ns)
-        self.clients_give_up = False
-        """Whether clients may give up, so that a jump must end with the step in which one does."""
         self._clock = clock
-        self._cost = cost
         self._executor = SimulatedExecutor()
         self._rows = StepRows(index, recorder)
         self.requests = OpenRequests(clock, index, scheduler, self._executor, recorder, self._rows, self.tokens)
         self._alone = alone
         self._pipeline = pipeline
-        self._fast_forward = fast_forward
         self._check = check
         self._idle: Event | None = None
         self._interruptible = False
         self._next_step_unallocated = False
         self._in_progress: tuple[BatchPlan, int, StepDurations] | None = None
         self._overlapped = overlapped
+        self._clients_give_up = clients_give_up
         prefetches = scheduler.loading is not None and scheduler.loading.tiers.prefetches
         self._entry_counts = overlapped and (prefetches or not scheduler.ordering.fixed_keys)
         """Whether it matters when the scheduler sees a request, even if there is no room for it."""
-        self._schedules_ahead = overlapped and not self._entry_counts and scheduler.loading is None
+        schedules_ahead = overlapped and not (self._entry_counts or clients_give_up) and scheduler.loading is None
+        self._execution = Execution(scheduler, cost, self._executor, fast_forward, schedules_ahead)
         self._last_start_ns = 0
-        self._sampled_rows = 0
-        scheduler.step_price = self._expected_s
+        scheduler.step_price = self._execution.expected_s
         if scheduler.loading is not None:
             scheduler.loading.on_loaded = self._look_again
         self._process = clock.process(self._run())
@@ -152,7 +146,7 @@ class Replica:
             return
         plan, start_ns, durations_ns = self._in_progress
         now_ns = self._clock.now_ns
-        ends_ns = list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
+        ends_ns = step_ends_ns(start_ns, durations_ns)
         steps = bisect_right(ends_ns, now_ns)
         if 0 < steps < len(ends_ns):
             self._in_progress = (plan, ends_ns[steps - 1], durations_ns[steps:])
@@ -168,7 +162,7 @@ class Replica:
         """
         if self._in_progress is not None:
             plan, start_ns, durations_ns = self._in_progress
-            ends_ns = list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
+            ends_ns = step_ends_ns(start_ns, durations_ns)
             steps = bisect_left(ends_ns, end_ns)
             if steps:
                 self._end(plan, start_ns, durations_ns[:steps], ends_ns[steps - 1])
@@ -184,7 +178,7 @@ class Replica:
             self.scheduler.memory.allocate(self.scheduler.pool.blocks_due())
 
     def _run(self) -> Generator[Event, Any, None]:
-        clock, scheduler, requests = self._clock, self.scheduler, self.requests
+        clock, scheduler, requests, execution = self._clock, self.scheduler, self.requests, self._execution
         while True:
             start_ns = clock.now_ns
             next_event_ns = clock.next_event_ns
@@ -215,16 +209,16 @@ class Replica:
                     yield self._sleep(plan.retry_ns)
                 continue
             self._rows.begin(plan, start_ns, scheduler)
-            disturbed = plan.admits_arrivals or self.clients_give_up or self._entry_counts
+            disturbed = plan.admits_arrivals or self._clients_give_up or self._entry_counts
             cut_short = self._alone and disturbed
             within_ns = next_event_ns - start_ns if cut_short else FOREVER
             if plan.retry_ns is not None:
                 within_ns = min(within_ns, max(plan.retry_ns - start_ns, 1))
             if scheduler.incoming:
                 within_ns = 0
-            durations_ns = self._price(plan, within_ns)
+            durations_ns = execution.durations_ns(plan, start_ns, within_ns)
             if scheduler.swapping is not None:
-                durations_ns = self._after_swaps(scheduler.swapping, start_ns, durations_ns)
+                durations_ns = after_swaps(scheduler.swapping, start_ns, durations_ns)
             end_ns = start_ns + (sum(durations_ns) if isinstance(durations_ns, list) else int(durations_ns.sum()))
             self._interruptible = disturbed and len(durations_ns) > 1 and not self._alone
             self._in_progress = (plan, start_ns, durations_ns)
@@ -240,8 +234,8 @@ class Replica:
                     # The arrival came as a step ended, and that step is noted already.
                     self._in_progress, self._next_step_unallocated = None, False
                     continue
-                ends_ns = list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
-                steps = bisect_left(ends_ns, clock.now_ns) + 1 + self._outlasts_arrivals(plan)
+                ends_ns = step_ends_ns(start_ns, durations_ns)
+                steps = bisect_left(ends_ns, clock.now_ns) + 1 + execution.outlasts_arrivals(plan)
                 durations_ns = durations_ns[:steps]
                 end_ns = ends_ns[len(durations_ns) - 1]
                 self._in_progress = (plan, start_ns, durations_ns)
@@ -266,58 +260,12 @@ class Replica:
             self._idle = None
             idle.succeed()
 
-    def _expected_s(self, plan: BatchPlan) -> float:
-        """What a step would take whose every chunk completes a prompt."""
-        sampled_rows = plan.decoding + len(plan.chunks)
-        return to_s(self._cost.step_ns(plan, self.scheduler.pool, sampled_rows)) if sampled_rows else 0.0
-
-    def _outlasts_arrivals(self, plan: BatchPlan) -> bool:
-        """Whether the step after that in which a request comes is sure to be like it, as it is scheduled already.
-
-        With nobody in the queue, there is nobody that it could admit.
-        """
-        if not self._schedules_ahead or self.scheduler.waiting.size:
-            return False
-        return plan.retry_ns is None and not self.clients_give_up
-
-    def _price(self, plan: BatchPlan, within_ns: int) -> StepDurations:
-        """How long the steps to run now take: one, or as many as the plan stands for until ``within_ns`` have passed.
-
-        The one in progress then is the last, unless the next is scheduled already.
-        """
-        scheduler, pool = self.scheduler, self.scheduler.pool
-        if plan.chunks or plan.stalled:
-            self._sampled_rows = self._rows_sampled(plan)
-            return [self._cost.step_ns(plan, pool, self._sampled_rows)]
-        steps = 1
-        if plan.stable_steps > 1 and self._fast_forward:
-            steps = min(plan.stable_steps, self._executor.steps_to_next_finish(pool))
-            for window in pool.windows:
-                steps = min(steps, window.steps_to_crossing(pool.steps))
-            steps = scheduler.steps_before_shortage(steps)
-        more = 1 if steps > 1 and within_ns > 0 and self._outlasts_arrivals(plan) else 0
-        return self._cost.decode_steps_ns(pool, steps, within_ns, more)
-
-    @staticmethod
-    def _rows_sampled(plan: BatchPlan) -> int:
-        """Tokens of a step that are sampled: of all who decode, and of those whose prompt it completes."""
-        rows = plan.decoding
-        for request, tokens, _ in plan.chunks:
-            if tokens == request.tokens_to_compute:
-                rows += 1
-        return rows
-
     def _return(self, requests: Sequence[Request]) -> None:
         """Follow swapped-in requests again; a prefill is followed by its chunks."""
         for request in requests:
             if request.pool is not None:
                 self.tokens.returned(request)
                 self._executor.follow(request)
-
-    def _after_swaps(self, swapping: Swapping, start_ns: int, durations_ns: StepDurations) -> StepDurations:
-        """The step that moves blocks takes so much longer, and is one."""
-        transfers_ns = swapping.space.busy_until_ns - start_ns
-        return [int(durations_ns[0]) + transfers_ns] if transfers_ns > 0 else durations_ns
 
     def _end(self, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int) -> None:
         """Note that the plan's steps, which began at ``start_ns``, are done."""
@@ -327,8 +275,8 @@ class Replica:
         if scheduler.groups is not None:
             scheduler.groups.took(plan, sum(map(int, durations_ns)))
         if plan.chunks or plan.stalled:
-            self.work.count_step(plan, pool, self._sampled_rows)
-            self.ranges.count_step(plan, pool, self._sampled_rows, durations_ns[0])
+            self.work.count_step(plan, pool, self._execution.sampled_rows)
+            self.ranges.count_step(plan, pool, self._execution.sampled_rows, durations_ns[0])
         else:
             self.work.count_decodes(pool, steps)
             self.ranges.count_decodes(pool, durations_ns)

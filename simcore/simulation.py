@@ -133,6 +133,7 @@ class Simulation:
                         fast_forward,
                         check,
                         scenario.host.overlapped,
+                        scenario.workload.gives_up,
                     )
                 )
             else:
@@ -142,8 +143,6 @@ class Simulation:
                     Lane(clock, index, lane, self.cost, recorder, pipelines[-1], warmup_ns, check)
                 replicas.append(pipelines[-1].lanes[0])
         batches = [lane for pipeline in pipelines for lane in pipeline.lanes] or replicas
-        for replica in batches:
-            replica.clients_give_up = scenario.workload.gives_up
         routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
         admission = [
             build_policy("admission", section, f"scheduler.admission.{index}")

@@ -48,7 +48,7 @@ class StepWatch:
         ]
         assert len(decoding) == plan.decoding
         _keeps_limits(replica.scheduler, plan, *self.limits[id(scheduler)])
-        expected_ns = _price_ns(replica._cost, plan, decoding)
+        expected_ns = _price_ns(replica._execution._cost, plan, decoding)
         assert abs(duration_ns - expected_ns) <= 1, "the step's price is not that of its requests taken one by one"
         in_system = scheduler.running_requests + scheduler.waiting_requests
         self.steps[replica.index].append((start_ns, start_ns + duration_ns, in_system))
