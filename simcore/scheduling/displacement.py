@@ -11,7 +11,7 @@ from policies.ordering import Ordering
 from simcore.request import Request
 
 if TYPE_CHECKING:
-    from simcore.scheduling.scheduler import Scheduler
+    from simcore.scheduling.scheduler_state import SchedulerState
 
 _SPARE_ENTRIES = 64
 
@@ -21,7 +21,7 @@ class Displacement:
 
     __slots__ = ("_had_room", "_running", "_scheduler")
 
-    def __init__(self, scheduler: "Scheduler") -> None:
+    def __init__(self, scheduler: "SchedulerState") -> None:
         ordering = scheduler.ordering
         self._scheduler = scheduler
         self._had_room = False
@@ -66,7 +66,7 @@ class Displacement:
 class _KeysTakenAnew:
     """Takes the keys of all running requests whenever it is asked: right for any ordering, and walks the batch."""
 
-    def __init__(self, scheduler: "Scheduler") -> None:
+    def __init__(self, scheduler: "SchedulerState") -> None:
         self._scheduler = scheduler
 
     @property
@@ -98,7 +98,7 @@ class _FollowedKeys(_KeysTakenAnew):
     never comes to the front before that.
     """
 
-    def __init__(self, scheduler: "Scheduler") -> None:
+    def __init__(self, scheduler: "SchedulerState") -> None:
         super().__init__(scheduler)
         self._by_key: list[tuple[tuple[float, ...], int, int, int, Request]] = []
         self._rises: list[tuple[int, int, Request]] = []

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simcore.scheduling.scheduler import Scheduler
+    from simcore.scheduling.scheduler_state import SchedulerState
 
 
-def check_invariants(scheduler: "Scheduler") -> None:
+def check_invariants(scheduler: "SchedulerState") -> None:
     """Raise AssertionError where what a scheduler notes differs from what its requests say."""
     pool, waiting = scheduler.pool, scheduler.waiting
     if not waiting.size and waiting.tokens:
