@@ -26,16 +26,17 @@ class OpenRequests:
         "_clock",
         "_executor",
         "_index",
+        "_on_drop",
+        "_on_finish",
         "_predictors",
         "_recorder",
         "_rows",
         "_scheduler",
         "_seeing_predictors",
+        "_shared_with",
         "_tokens",
         "by_number",
         "given_up",
-        "on_drop",
-        "on_finish",
     )
 
     def __init__(
@@ -51,8 +52,9 @@ class OpenRequests:
         self.by_number: dict[int, Request] = {}
         self.given_up: list[Request] = []
         """Those whose clients gave up, and which the scheduler still has."""
-        self.on_finish: Callable[[Request], None] | None = None
-        self.on_drop: Callable[[Request], None] | None = None
+        self._on_finish: Callable[[Request], None] | None = None
+        self._on_drop: Callable[[Request], None] | None = None
+        self._shared_with: list[OpenRequests] = []
         self._clock = clock
         self._index = index
         self._scheduler = scheduler
@@ -68,6 +70,12 @@ class OpenRequests:
         """Follow the same requests as another batch of the replica, each to its end in the batch that has it."""
         self.by_number = first.by_number
         self._executor.share(first._executor)
+        first._shared_with.append(self)
+
+    def tell(self, on_finish: Callable[[Request], None], on_drop: Callable[[Request], None]) -> None:
+        """Call one of these with each request that ends, complete or not, in whichever batch of the replica."""
+        for batch in (self, *self._shared_with):
+            batch._on_finish, batch._on_drop = on_finish, on_drop
 
     def accept(self, request: Request, output_tokens: int) -> None:
         """Follow a request that just arrived; it will generate ``output_tokens``."""
@@ -93,8 +101,8 @@ class OpenRequests:
         del self.by_number[request.number]
         self._rows.batch_changes()
         self._recorder.request_finished(request, self._index, now_ns, output_tokens)
-        if self.on_finish is not None:
-            self.on_finish(request)
+        if self._on_finish is not None:
+            self._on_finish(request)
         if request.done is not None:
             request.done.succeed()
 
@@ -143,8 +151,8 @@ class OpenRequests:
     def _reject(self, request: Request, reason: str) -> None:
         """Tell everybody that a request will never be complete."""
         self._recorder.request_rejected(request, self._index, self._clock.now_ns, reason)
-        if self.on_drop is not None:
-            self.on_drop(request)
+        if self._on_drop is not None:
+            self._on_drop(request)
         if request.done is not None:
             request.done.succeed(False)
 

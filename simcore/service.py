@@ -57,8 +57,7 @@ class Router:
         self._admission = admission
         if admission:
             for replica in replicas:
-                replica.requests.on_finish = self._note_finished
-                replica.requests.on_drop = self._note_dropped
+                replica.requests.tell(self._note_finished, self._note_dropped)
         self._replicas = replicas
         self._views = [replica.scheduler for replica in replicas]
         self._routing = routing

@@ -108,6 +108,7 @@ class GroupBalanced(Batching):
             self._waits_since = now
             return True
         most = max(self._running)
+        # those with the most get one when the others have caught up
         missing = sum(most - running or 1 for running in self._running) - queued
         if missing > 0 or most >= self._slots or not room:
             waited = now - self._waits_since

@@ -142,6 +142,14 @@ def test_slots_are_shared_by_all_batches(folder):
     assert most == 5
 
 
+def test_admission_hears_of_requests_that_end_in_any_batch(folder):
+    """Clients of a closed loop are never more than are let in, unless ends are missed."""
+    closed = synthetic({"name": "closed-loop", "concurrency": 8}, (100, 900), (10, 60), requests=200)
+    limit = {"name": "concurrency-limit", "max_requests": 8}
+    result = run(merged(CHAT, {"workload": closed, "scheduler": {"admission": [limit]}}), folder)
+    assert (result.requests["state"] == "finished").all()
+
+
 @pytest.mark.parametrize("samples", [1, 2])
 def test_a_run_cut_off_has_every_request_once(samples, folder):
     workload = CHAT["workload"] | {"samples": samples}
