@@ -22,6 +22,7 @@ SIGNIFICANT = 0.05
 DRAWS_OF_PAIRS = 9999
 MOST_FLIPS = 2**14
 """Ways to flip signs up to which all are tried; of more, so many are drawn."""
+_DECIMALS = 12
 _SEED = 0
 _ROUNDING = 1e-12
 
@@ -77,13 +78,18 @@ def permutation_p_value(differences: Float64Array) -> float:
         return 1.0
     found = permutation_test(
         (differences / magnitude,),
-        np.mean,
+        _rounded_mean,
         permutation_type="samples",
         vectorized=True,
         n_resamples=MOST_FLIPS,
         random_state=np.random.default_rng(_SEED),
     )
     return float(found.pvalue)
+
+
+def _rounded_mean(values: Float64Array, axis: int) -> Float64Array:
+    """Means so that those which are equal but for rounding are equal: of values that cancel, few digits are left."""
+    return np.asarray(np.round(values.mean(axis=axis), _DECIMALS))
 
 
 def least_p_value(pairs: int) -> float:
