@@ -7,6 +7,7 @@ folder ``profiles`` of the public data).
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
@@ -80,6 +81,7 @@ def document(data: Path) -> str:
                 )
     lines += ["", *_jumps(data), "", *_two_engines(profiles), _MISSING]
     lines += ["## Unequal contexts in a batch", "", *_unequal_contexts(profiles)]
+    lines += ["", "## Windows that were not measured", "", *_windows(profiles)]
     lines += ["", "## Chunks over a prefix", "", *_prefixes(data)]
     lines += ["", "## Decodes beside a chunk", "", *_mixed(data), ""]
     return "\n".join(lines)
@@ -161,6 +163,38 @@ def _unequal_contexts(profiles: list[KernelProfile]) -> Iterator[str]:
             alike = price.seconds(batch, batch * context)
             spread = np.mean([price.seconds(batch, batch * context * draw) for draw in draws])
             yield f"| {profile.accelerator} ({profile.version}) | {batch} | {context:,} | {alike / spread - 1:+.1%} |"
+
+
+def _windows(profiles: list[KernelProfile]) -> Iterator[str]:
+    """How far full attention over as many pairs is from measured windows, of 8 to 64 heads, 8 to each KV head."""
+    off: dict[str, list[float]] = {}
+    for profile in profiles:
+        for kv_dtype, head_dim, window in profile.context_families:
+            if window == 0 or (kv_dtype, head_dim, 0) not in profile.context_families:
+                continue
+            for heads in (8, 16, 32, 64):
+                shape = kv_dtype, heads, heads // 8, head_dim
+                own, full = profile.context_attention(*shape, window), profile.context_attention(*shape)
+                decode, full_decode = profile.generation_attention(*shape, window), profile.generation_attention(*shape)
+                if own is None or full is None or decode is None or full_decode is None:
+                    continue
+                stands_in = replace(full, window=window, of_full=True)
+                for tokens in (64, 128, 512, 1024, 4096, 8192):
+                    if not own.inside(tokens):
+                        continue
+                    where = "prompts within the window" if tokens <= window else "longer prompts"
+                    off.setdefault(where, []).append(stands_in.seconds(tokens) / own.seconds(tokens))
+                for batch in (8, 64, 256):
+                    if decode.inside(batch, batch * window):
+                        ratio = full_decode.seconds(batch, batch * window) / decode.seconds(batch, batch * window)
+                        off.setdefault("decodes with full windows", []).append(ratio)
+    yield "Where a window was not measured, full attention over as many pairs stands in. Against the windows that were"
+    yield "measured, in all profiles:"
+    yield ""
+    yield "| | cases | median error | P90 | bias |"
+    yield "|---|---:|---:|---:|---:|"
+    for where, ratios in off.items():
+        yield f"| {where} | {len(ratios)} | {_errors(np.log(np.array(ratios)))} |"
 
 
 def _prefixes(data: Path) -> Iterator[str]:

@@ -138,7 +138,7 @@ class AttentionWork:
     A query token and a context token cost ``flops_per_pair``; a context token is read with ``kv_bytes_per_token``, a
     query token read and its result written with ``query_bytes_per_token``. ``window_tokens`` is None without a window.
     ``shape`` is what measurements are found by, None for attention that none are of. ``uncompiled_launches`` are added
-    to ``launches`` where the engine does not compile its layers.
+    to ``launches`` where the engine does not compile its layers. The cache is in ``kv_dtype``.
     """
 
     count: int
@@ -150,6 +150,7 @@ class AttentionWork:
     shape: AttentionShape | None = None
     launches: int = 1
     uncompiled_launches: int = 0
+    kv_dtype: str = "bf16"
 
 
 def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split | None = None) -> Iterator[Operator]:
@@ -240,6 +241,7 @@ def _attention_work(
             shape=shape,
             launches=LATENT_LAUNCHES,
             uncompiled_launches=UNCOMPILED_LATENT_LAUNCHES,
+            kv_dtype=kv_format.dtype,
         )
     dims = attention.head_dim + attention.value_head_dim
     shape = None
@@ -254,6 +256,7 @@ def _attention_work(
         kv_bytes_per_token=kv_bytes_per_token,
         query_bytes_per_token=heads * dims * ACTIVATION_BYTES,
         shape=shape,
+        kv_dtype=kv_format.dtype,
     )
 
 

@@ -134,7 +134,10 @@ class PriceShares:
 
 
 def unmeasured(cost: StepCost) -> list[str]:
-    """Kernels that the profile at hand has no measurements of though others do: products by their weights' format."""
+    """Kernels that the profile at hand has no measurements of though others do.
+
+    Products are named by their weights' format, attention by its heads and the cache's format.
+    """
     found = []
     operators = zip((*cost.layers, *cost.head), (*cost.layer_prices, *cost.head_prices), strict=True)
     for operator, price in operators:
@@ -142,11 +145,12 @@ def unmeasured(cost: StepCost) -> list[str]:
             products = {"experts": "experts", "router": "routers"}.get(operator.name, "matrix products")
             found.append(f"{products} in {operator.shape.weights}")
     for kind in cost.compiled_attention:
-        window = "" if kind.work.window_tokens is None else f" with a window of {kind.work.window_tokens:,}"
+        shape, dtype = kind.work.shape, kind.work.kv_dtype
+        heads = "" if shape is None else f" of head dimension {shape.head_dim}"
         if kind.calibrated.context is None:
-            found.append(f"prompt attention{window}")
+            found.append(f"prompt attention{heads} with {dtype} KV")
         if kind.calibrated.generation is None:
-            found.append(f"decode attention{window}")
+            found.append(f"decode attention{heads} with {dtype} KV")
     return list(dict.fromkeys(found))
 
 

@@ -7,6 +7,9 @@ to the whole prompt's time, in proportion; never less than the chunk without its
 far that is from chunks over prefixes where such were measured.
 
 A table over prefixes, of single chunks, is read as it stands, and chunks together add up above the floor.
+
+Where a window was not measured but full attention was, a chunk costs what full attention does over as many pairs: of
+prompts twice the window long, whose tokens see as many others in the mean, where it is longer.
 """
 
 from collections.abc import Sequence
@@ -33,7 +36,8 @@ class ContextPrice:
     """Attention of prompt chunks in one layer of one shape, on one rank.
 
     ``curves`` are over tokens, at each of ``levels``: numbers of prompts, or lengths of prefix if ``by_prefix``.
-    ``sweep`` is what a single row of query tiles takes over so many tokens.
+    ``sweep`` is what a single row of query tiles takes over so many tokens. With ``of_full`` all that was measured
+    without the ``window``.
     """
 
     levels: tuple[int, ...]
@@ -41,6 +45,7 @@ class ContextPrice:
     by_prefix: bool
     sweep: Curve
     window: int
+    of_full: bool
     source: Source
     errors: ErrorQuantiles
     shape_inside: bool
@@ -55,9 +60,9 @@ class ContextPrice:
             return 0.0
         if self.by_prefix:
             floor_s = self.curves[0].at(0)
-            return floor_s + sum(self._between(prefix, tokens) - floor_s for tokens, prefix in chunks)
+            return floor_s + sum(self._over_prefix_s(prefix, tokens, floor_s) for tokens, prefix in chunks)
         alone = self.curves[0]
-        if len(chunks) == 1 and chunks[0][1] == 0:
+        if len(chunks) == 1 and chunks[0][1] == 0 and (not self.of_full or chunks[0][0] <= self.window):
             return alone.at(chunks[0][0])
         total_pairs = weighted = 0.0
         most = 0
@@ -69,14 +74,25 @@ class ContextPrice:
             weighted += pairs * (tokens + prefix)
             if tokens > most:
                 most = tokens
-        least_s = alone.at(most)
         length = weighted / total_pairs
-        prompts = total_pairs / _pairs(length, 0, self.window)
+        if self.of_full:
+            most = min(most, self.window)
+            length = min(length, 2.0 * self.window)
+        least_s = alone.at(most)
+        prompts = total_pairs / _pairs(length, 0, 0 if self.of_full else self.window)
         if prompts >= 1.0:
             return max(self._between(prompts, length), least_s)
         whole_s = alone.at(length)
         sweep_s = min(self._sweep_s(length), whole_s)
         return max(sweep_s + prompts * (whole_s - sweep_s), least_s)
+
+    def _over_prefix_s(self, prefix: int, tokens: int, floor_s: float) -> float:
+        """What a chunk adds to the floor, by measured prefixes."""
+        if not self.of_full or prefix + tokens <= self.window:
+            return self._between(prefix, tokens) - floor_s
+        seen = min(prefix, self.window)
+        share = _pairs(tokens, seen, self.window) / _pairs(tokens, seen, 0)
+        return share * (self._between(seen, tokens) - floor_s)
 
     def _sweep_s(self, length: float) -> float:
         """What one row of query tiles takes over ``length`` tokens: beyond those measured, in proportion at most.
@@ -89,6 +105,8 @@ class ContextPrice:
 
     def inside(self, tokens: int, prefix: int = 0) -> bool:
         """Whether a chunk lies in the calibrated range; without measured prefixes, by its total length."""
+        if self.of_full and tokens + prefix > self.window:
+            return False
         if self.by_prefix:
             return self.shape_inside and self.curves[0].inside(tokens) and prefix <= self.levels[-1]
         seen = min(prefix, self.window) if self.window else prefix
@@ -141,8 +159,11 @@ class ContextTable:
         return tuple(sorted(self._grids))
 
     def price(self, kv_dtype: str, heads: int, kv_heads: int, head_dim: int, window: int = 0) -> ContextPrice | None:
-        """Attention of that shape, None if KV dtype, head dimension and window were not measured together."""
+        """Attention of that shape; None if KV dtype and head dimension were not measured together, at least in full."""
         family = (kv_dtype, head_dim, window)
+        of_full = window > 0 and family not in self._grids
+        if of_full:
+            family = (kv_dtype, head_dim, 0)
         grid = self._grids.get(family)
         if grid is None:
             return None
@@ -158,7 +179,8 @@ class ContextTable:
         sweep = self._curve(family, fewest, rows[0], grid.at(*fewest).values[0])
         levels = tuple(sorted(curves))
         ordered = tuple(curves[level] for level in levels)
-        return ContextPrice(levels, ordered, by_prefix, sweep, window, Source.CALIBRATED, self._errors, found.inside)
+        source = Source.CALIBRATED
+        return ContextPrice(levels, ordered, by_prefix, sweep, window, of_full, source, self._errors, found.inside)
 
     def _curve(self, family: _Family, shape: tuple[int, int], row: _Row, ratio: NDArray[np.float64]) -> Curve:
         known = ~np.isnan(ratio)

@@ -109,7 +109,12 @@ class GenerationTable:
         return tuple(sorted(self._grids))
 
     def price(self, kv_dtype: str, heads: int, kv_heads: int, head_dim: int, window: int = 0) -> GenerationPrice | None:
-        """Attention of that shape, None if KV dtype, head dimension and window were not measured together."""
+        """Attention of that shape; None if KV dtype and head dimension were not measured together, at least in full.
+
+        Where a window was not measured, full attention over as much context stands in: callers count what is within it.
+        """
+        if (kv_dtype, head_dim, window) not in self._grids:
+            window = 0
         grid = self._grids.get((kv_dtype, head_dim, window))
         if grid is None:
             return None

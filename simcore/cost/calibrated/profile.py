@@ -114,6 +114,12 @@ class KernelProfile:
         """A (tokens, k) x (k, n) product in "bf16", "fp8" (per tensor), "fp8-block" or "nvfp4"."""
         return None if self.gemms is None else self.gemms.price(dtype, n, k)
 
+    @property
+    def context_families(self) -> tuple[tuple[str, int, int], ...]:
+        """The (KV dtype, head dimension, window) of which prompt chunks were measured; window 0 is full attention."""
+        table = self._context.get("context_attention")
+        return () if table is None else table.families
+
     def context_attention(
         self, kv_dtype: str, heads: int, kv_heads: int, head_dim: int, window: int = 0
     ) -> ContextPrice | None:

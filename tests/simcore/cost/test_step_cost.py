@@ -201,7 +201,12 @@ PROFILED = {
         KvFormat(kv_dtype),
         ranks=2,
     )
-    for model, kv_dtype in (("llama-3.1-8b", "bf16"), ("gpt-oss-20b", "fp8"), ("mistral-7b", "bf16"))
+    for model, kv_dtype in (
+        ("llama-3.1-8b", "bf16"),
+        ("gpt-oss-20b", "fp8"),
+        ("mistral-7b", "bf16"),
+        ("phi-3-mini", "bf16"),
+    )
 }
 
 
@@ -241,9 +246,10 @@ def test_a_profile_prices_what_it_has_and_the_roofline_the_rest():
 
 
 def test_attention_that_was_not_measured_goes_by_roofline():
-    """Mistral's window of 4096 was not."""
-    calibrated = PROFILED["mistral-7b", "bf16"].compiled_attention[0].calibrated
+    """Phi-3's head dimension of 96 was not; of Mistral's window of 4096 there is full attention."""
+    calibrated = PROFILED["phi-3-mini", "bf16"].compiled_attention[0].calibrated
     assert (calibrated.context, calibrated.generation, calibrated.mixed) == (None, None, None)
+    assert PROFILED["mistral-7b", "bf16"].compiled_attention[0].calibrated.context.of_full
     assert all(attention.calibrated.generation for attention in PROFILED["gpt-oss-20b", "fp8"].compiled_attention)
 
 

@@ -23,8 +23,16 @@ CHAT = {
         ({}, []),
         ({"precision": {"weights": "int8"}}, ["matrix products in int8"]),
         (
-            {"model": "mistral-7b"},
-            ["prompt attention with a window of 4,096", "decode attention with a window of 4,096"],
+            {"model": "phi-3-mini"},
+            [
+                "prompt attention of head dimension 96 with bf16 KV",
+                "decode attention of head dimension 96 with bf16 KV",
+            ],
+        ),
+        ({"model": "mistral-7b"}, []),  # full attention stands in for its window
+        (
+            {"precision": {"kv_cache": "int8"}},
+            ["prompt attention with int8 KV", "decode attention with int8 KV"],
         ),
         (
             {"model": "minimax-m2.5", "cluster": {"accelerator": "h100-sxm", "tensor_parallel": 4}},

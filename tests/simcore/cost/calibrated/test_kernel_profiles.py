@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -125,6 +126,36 @@ def test_a_prefix_longer_than_the_window_costs_what_one_of_its_length_does():
     for tokens in (1, 64, 1000):
         assert price.seconds(tokens, 120_000) == price.seconds(tokens, 128) >= price.seconds(tokens, 64)
         assert price.inside(tokens, 120_000) == price.inside(tokens, 128)
+
+
+@pytest.mark.parametrize(("accelerator", "name"), [("h100-sxm", "vllm-0.24.0"), ("rtx-4090", "vllm-0.19.0")])
+def test_a_window_that_was_not_measured_is_full_attention_over_as_many_pairs(accelerator, name):
+    shape = ("bf16", 32, 8, 128)
+    profile = load_profile(accelerator, name)
+    full, price = profile.context_attention(*shape), profile.context_attention(*shape, 4096)
+    for tokens, prefix in ((1, 0), (512, 0), (4096, 0), (512, 3000), (96, 4000)):
+        assert price.seconds(tokens, prefix) == full.seconds(tokens, prefix)
+        assert price.inside(tokens, prefix) == full.inside(tokens, prefix)
+    lengths = [price.seconds(tokens) for tokens in (2048, 4096, 8192, 16384, 32768)]
+    assert lengths == sorted(lengths)
+    assert lengths[-1] < 0.5 * full.seconds(32768)
+    assert lengths[-1] / lengths[-2] == pytest.approx(2, rel=0.2)
+    assert price.seconds(512, 100_000) == pytest.approx(price.seconds(512, 4096))
+    assert not price.inside(4097)
+    decode, full_decode = profile.generation_attention(*shape, 4096), profile.generation_attention(*shape)
+    assert decode.seconds(16, 16 * 2000) == full_decode.seconds(16, 16 * 2000)
+
+
+def test_full_attention_stands_in_for_measured_windows():
+    """Within a window it is the same kernel; beyond, windows waste part of their first and last tiles."""
+    profile = load_profile("h100-sxm", "vllm-0.24.0")
+    shape = ("bf16", 32, 4, 128)
+    own = profile.context_attention(*shape, 128)
+    stands_in = replace(profile.context_attention(*shape), window=128, of_full=True)
+    for tokens in (64, 128):
+        assert stands_in.seconds(tokens) == pytest.approx(own.seconds(tokens), rel=0.05)
+    for tokens in (512, 2048, 8192):
+        assert stands_in.seconds(tokens) == pytest.approx(own.seconds(tokens), rel=0.2)
 
 
 def test_measured_prefixes_are_read_as_they_stand():
