@@ -173,8 +173,9 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split
 
 
 def embedding_operators(spec: ModelSpec) -> Iterator[Operator]:
-    """What comes before the first layer: a row of the embedding for each token."""
-    yield _OperatorBuilder(1, SIXTEEN_BITS, 1).elementwise("embedding", 2 * spec.hidden_size)
+    """What comes before the first layer: a row of the embedding for each token, and one of learned positions added."""
+    read, launches = (2, 3) if spec.learned_positions else (1, 1)  # looking up, twice, and adding
+    yield _OperatorBuilder(1, SIXTEEN_BITS, 1).elementwise("embedding", (read + 1) * spec.hidden_size, launches)
 
 
 def final_norm_operators(spec: ModelSpec) -> Iterator[Operator]:
@@ -299,12 +300,14 @@ def _projections(
         kv_heads = heads_per_rank(attention.kv_heads, build.ranks) * build.ranks
         key_value = kv_heads * (attention.head_dim + attention.value_head_dim)
         yield build.matmul("qkv_projection", hidden, query + key_value, split="columns")
-        rotary = -(-(query + key_value) // build.ranks)
         if attention.query_key_norm:
             normed = query + kv_heads * attention.head_dim
             launches = ACROSS_HEADS_LAUNCHES if attention.norm_across_heads else 2
             yield build.elementwise("query_key_norm", 2 * -(-normed // build.ranks), launches)
-        yield build.elementwise("rotary_and_kv_write", 2 * rotary, launches=2)
+        if attention.rotary:
+            yield build.elementwise("rotary_and_kv_write", 2 * -(-(query + key_value) // build.ranks), launches=2)
+        else:
+            yield build.elementwise("kv_write", 2 * -(-key_value // build.ranks))
     else:
         key_dim = attention.nope_head_dim + attention.rope_head_dim
         latent = attention.kv_lora_rank + attention.rope_head_dim

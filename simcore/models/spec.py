@@ -10,7 +10,8 @@ class Attention:
 
     ``head_dim`` is the width of a query and key head, ``value_head_dim`` of a value head. ``window_tokens`` is
     the sliding window, None when a token sees its whole past. ``query_key_norm`` tells of norms on queries and keys,
-    ``norm_across_heads`` that each is over all heads together, so that tensor-parallel ranks must sum it.
+    ``norm_across_heads`` that each is over all heads together, so that tensor-parallel ranks must sum it. ``rotary``
+    tells that queries and keys are rotated by their positions, be it in part.
     """
 
     query_heads: int
@@ -23,6 +24,7 @@ class Attention:
     query_key_norm: bool = False
     norm_across_heads: bool = False
     sinks: bool = False
+    rotary: bool = True
 
     @property
     def kv_elements_per_token(self) -> int:
@@ -96,7 +98,7 @@ class ModelSpec:
     ``dtype`` names the numbers its weights were published in: one of ``weight_formats.WEIGHT_FORMATS``;
     ``norms_per_layer`` counts normalisations over the hidden size (2 in most, 4 in Gemma), ``final_norm`` tells whether
     one more follows the last layer; ``norm_bias`` tells LayerNorm (weight and bias) from RMSNorm;
-    ``learned_positions`` is the row count of a learned position table (0 with rotary embeddings).
+    ``learned_positions`` is the row count of a learned position table (0 without one).
     ``embedding_size`` is the width of the token embedding and head where it differs from the hidden size (opt-350m
     alone): one projection leads in, another out. Vision towers and multi-token-prediction modules are no part of it.
     ``layer_order`` is the position in ``layer_groups`` of each layer's group, from the first layer to the last; where

@@ -155,7 +155,7 @@ class GroupedQueryConfig(DecoderConfig):
         )
 
     def attention_traits(self) -> dict[str, bool]:
-        """Biases, norms and sinks of the family's attention."""
+        """Biases, norms and sinks of the family's attention, and whether it rotates."""
         return {}
 
     def window_tokens(self, index: int) -> int | None:

@@ -30,8 +30,8 @@ class OPTConfig(GroupedQueryConfig):
         return self.attention(index), DenseFeedForward(self.ffn_dim, gated=False, bias=self.enable_bias)
 
     def attention_traits(self) -> dict[str, bool]:
-        """One switch for all biases."""
-        return {"projection_bias": self.enable_bias, "output_bias": self.enable_bias}
+        """One switch for all biases; positions are learned, so that nothing is rotated."""
+        return {"projection_bias": self.enable_bias, "output_bias": self.enable_bias, "rotary": False}
 
     def particulars(self) -> dict[str, Any]:
         """LayerNorm, learned positions, and what sets opt-350m apart (narrow embedding, no norm at the end)."""

@@ -77,6 +77,28 @@ def test_the_latent_is_on_every_rank():
     assert one.flops_per_pair == 2 * 128 * (192 + 128)
 
 
+@pytest.mark.parametrize("name", preset_names())
+def test_only_models_with_rotary_embeddings_rotate(name):
+    names = {operator.name for operator in layer_operators(load_model(name), "bf16", 1)}
+    expected = "kv_write" if name.startswith("opt-") else "rotary_and_kv_write"
+    assert names & {"kv_write", "rotary_and_kv_write"} == {expected}
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 8])
+def test_without_rotation_keys_and_values_are_written_alone(ranks):
+    """By one kernel that reads and writes 40 heads of 128 numbers each, of keys and of values."""
+    (written,) = (each for each in layer_operators(load_model("opt-13b"), "bf16", ranks) if each.name == "kv_write")
+    assert (written.count, written.launches) == (40, 1)
+    assert written.bytes(7) == 7 * 2 * (2 * 40 * 128) * 2 / ranks
+
+
+def test_learned_positions_are_looked_up_and_added():
+    (embedding,) = embedding_operators(load_model("opt-13b"))
+    assert (embedding.launches, embedding.bytes(7)) == (3, 7 * 3 * 5120 * 2)  # two rows read, their sum written
+    (embedding,) = embedding_operators(load_model("llama-3.1-8b"))
+    assert (embedding.launches, embedding.bytes(7)) == (1, 7 * 2 * 4096 * 2)
+
+
 def test_a_batch_reads_as_many_experts_as_balanced_routing_hits():
     """Mixtral: 2 of 8; one token reads 2 experts, two read 8 (1 - (3/4)^2) = 3.5 on average."""
     (experts,) = (op for op in layer_operators(load_model("mixtral-8x7b"), "bf16", 1) if op.name == "experts")

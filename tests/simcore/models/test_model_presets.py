@@ -154,7 +154,9 @@ def test_the_traits_of_each_family_are_read():
     assert only_attention("qwen2.5-7b").projection_bias
     assert not only_attention("qwen2.5-7b").output_bias
     assert only_attention("qwen3-32b") == Attention(64, 8, 128, 128, query_key_norm=True)
-    assert only_attention("opt-13b") == Attention(40, 40, 128, 128, projection_bias=True, output_bias=True)
+    assert only_attention("opt-13b") == Attention(
+        40, 40, 128, 128, projection_bias=True, output_bias=True, rotary=False
+    )
     gemma, opt, deepseek = load_model("gemma-3-27b"), load_model("opt-13b"), load_model("deepseek-v3")
     assert (gemma.norms_per_layer, gemma.tied_embeddings, gemma.dtype) == (4, True, "bf16")
     assert (opt.norm_bias, opt.learned_positions, opt.tied_embeddings, opt.dtype) == (True, 2050, True, "fp16")
