@@ -72,6 +72,11 @@ def document(data: Path) -> Iterator[str]:
         are shown all the same, and the blocks are those given. With `memory.reservation` the table also says for how
         many tokens a request reserves memory, and as many fit as reserve it.
 
+        What fits is counted in blocks that requests are admitted into: `watermark_share` stays free when one is
+        admitted beside others, and `scheduler.preemption.reserved_blocks` are no room for less urgent levels, of which
+        the report says apart how many fit if all are of the least urgent one. Requests grow into those blocks all the
+        same, so that beside them more may run whose outputs are long.
+
         ## Bytes
 
         A token leaves, in every layer, keys and values of all KV heads (multi-head, grouped-query and multi-query

@@ -27,6 +27,7 @@ _TERMS = {
 _LENGTHS = {"mean": "the workload's mean", "p99": "the workload's P99", "context": "the longest served"}
 _COUNTS = {"tokens": "tokens", "reserved_tokens": "reserved", "blocks": "blocks"}
 _ALSO_FIT = {
+    "fit_if_least_urgent": "fit if least urgent",
     "fit_if_prefix_pinned": "fit with pinned beginning",
     "fit_if_windows_released": "fit with windows released",
 }
@@ -110,6 +111,12 @@ def _blocks(kv: dict[str, Any]) -> Iterator[str]:
         )
     if kv["pinned_blocks"]:
         yield f"of these {kv['pinned_blocks']:,} are pinned: they hold the beginnings of prompts for good"
+    if kv["watermark_blocks"]:
+        kept = f"{kv['watermark_blocks']:,} stay free when a request is admitted beside others"
+        yield f"of these {kept} (memory.watermark_share)"
+    if kv["kept_blocks"]:
+        kept = ", ".join(f"{blocks:,} if of level {level}" for level, blocks in kv["kept_blocks"].items())
+        yield f"of these no request is admitted into {kept} (scheduler.preemption.reserved_blocks)"
 
 
 def _requests(requests: dict[str, dict[str, Any]]) -> Any:
@@ -127,6 +134,8 @@ def _advice(report: MemoryReport) -> Iterator[str]:
     yield f"at most {report.limit['requests']:,} typical requests run at once, bounded by {report.limit['by']}"
     if "requests_if_prefix_pinned" in report.limit:
         yield f"at most {report.limit['requests_if_prefix_pinned']:,} if all of them begin with a pinned prompt"
+    if "requests_if_least_urgent" in report.limit:
+        yield f"at most {report.limit['requests_if_least_urgent']:,} if all of them are of the least urgent level"
     for offer in report.help:
         yield f"{offer['set']} would let {offer['requests']:,} run"
     if len(report.groups) > 1 or report.groups[0]["window_tokens"]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -211,7 +210,7 @@ class Simulation:
                 section.reserve_whole_prompt,
                 section.preemption.mode,
                 section.preemption.reserved_blocks,
-                floor(self.total_blocks * memory_section.watermark_share),
+                self.memory.watermark_blocks,
                 section.preemption.inherit_priority,
             )
             lane.share(first)
@@ -231,7 +230,7 @@ class Simulation:
             section.reserve_whole_prompt,
             section.preemption.mode,
             section.preemption.reserved_blocks,
-            floor(self.total_blocks * memory_section.watermark_share),
+            self.memory.watermark_blocks,
             section.preemption.inherit_priority,
             offloading.loading(memory, recompute_ns),
             offloading.swapping,

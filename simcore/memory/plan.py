@@ -1,7 +1,8 @@
 """The KV memory of a scenario: what its replicas can hold, computed or as given."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import floor
 
 from policies.eviction import Eviction
 from simcore.errors import InputError
@@ -97,7 +98,9 @@ class MemoryPlan:
     engine has, ``null_blocks`` of which hold no request's tokens; ``given`` tells that the scenario states them.
     ``windows_stay`` says why nothing leaves sliding windows, where that is so. ``pinned_blocks`` hold the
     first ``pinned_tokens`` of some prompts for good. ``reservation`` says what requests reserve, if they do;
-    ``tenant_shares`` are those of tenants that have blocks of their own.
+    ``tenant_shares`` are those of tenants that have blocks of their own. A ``watermark_share`` of the blocks stays free
+    when a request is admitted beside others, and so do the ``reserved_blocks`` of levels more urgent than ``level``,
+    which is that of the requests that are asked about. Requests that run may grow into both.
     """
 
     demand: MemoryDemand
@@ -114,6 +117,9 @@ class MemoryPlan:
     pinned_tokens: int = 0
     reservation: Reservation | None = None
     tenant_shares: Mapping[str, float] = field(default_factory=dict)
+    watermark_share: float = 0.0
+    reserved_blocks: Mapping[int, int] = field(default_factory=dict)
+    level: int = 0
 
     @classmethod
     def of(
@@ -160,6 +166,8 @@ class MemoryPlan:
             stay,
             reservation=None if memory.reservation == "none" else memory.reservation,
             tenant_shares=memory.prefix_cache.tenant_shares,
+            watermark_share=memory.watermark_share,
+            reserved_blocks=scenario.scheduler.preemption.reserved_blocks,
         )
 
     @property
@@ -171,6 +179,16 @@ class MemoryPlan:
     def group_blocks(self) -> int:
         """KV blocks that any one request can hold: it stays in its data group."""
         return self.request_blocks // self.demand.data_groups
+
+    @property
+    def watermark_blocks(self) -> int:
+        """KV blocks that must stay free when a request is admitted beside others."""
+        return self._watermark_of(self.request_blocks)
+
+    @property
+    def kept_blocks(self) -> int:
+        """KV blocks that requests of this level cannot be admitted into, as they are reserved for more urgent ones."""
+        return sum(blocks for level, blocks in self.reserved_blocks.items() if level < self.level)
 
     @property
     def copies(self) -> int:
@@ -189,41 +207,55 @@ class MemoryPlan:
         return (self.blocks * own // releasing - self.null_blocks) * self.copies
 
     def requests_that_fit(self, tokens: int, releasing: bool = False) -> float:
-        """How many requests of ``tokens`` tokens hold memory at once, with or without release of windows.
+        """How many requests of ``tokens`` tokens can be admitted side by side, with or without release of windows.
 
-        Pinned blocks are none of theirs.
+        Pinned blocks are none of theirs; of several parts of the memory each is taken to have as many. The watermark is
+        one of all blocks, but each part must have so many free.
         """
         if releasing:
-            return self.releasing_blocks() / self.releasing_layout.blocks_held(tokens)
+            blocks = self.releasing_blocks()
+            return self._fit([blocks], self.releasing_layout.blocks_held(tokens), self._watermark_of(blocks))
         held = self.layout.blocks_held(tokens)
-        return max(self._room_for(held) - self.pinned_blocks, 0) / held
+        parts = self._parts_for(held)
+        return self._fit([part - self.pinned_blocks / len(parts) for part in parts], held, self.watermark_blocks)
 
     @property
     def tenant_blocks(self) -> tuple[dict[str, int], int]:
         """KV blocks of tenants with a share of their own, and those of all others."""
         return divide_blocks(self.request_blocks, self.tenant_shares)
 
-    def _room_for(self, blocks: int) -> int:
-        """Blocks in parts of the memory that hold a request of so many; a request lies in one part."""
+    def _watermark_of(self, blocks: int) -> int:
+        return floor(blocks * self.watermark_share)
+
+    def _fit(self, parts: Sequence[float], held: int, watermark: int) -> float:
+        """How many that hold so many blocks each are admitted; the first, beside nobody, whatever the watermark."""
+        rooms = [max(part - self.kept_blocks, 0) for part in parts]
+        beside_others = sum(room - watermark for room in rooms if room - watermark >= held)
+        first_alone = max((min(room, held) for room in rooms if room - watermark < held), default=0)
+        return (beside_others + first_alone) / held
+
+    def _parts_for(self, blocks: int) -> tuple[int, ...]:
+        """The blocks of each part of the memory that takes a request of so many; a request lies in one part."""
         named, others = self.tenant_blocks
         if not named and self.demand.data_groups == 1:
-            return self.request_blocks
+            return (self.request_blocks,)
         if blocks > self.group_blocks:
-            return 0
-        return sum(part for part in (*named.values(), others) if part >= blocks)
+            return ()
+        return tuple(part for part in (*named.values(), others) if part - self.kept_blocks >= blocks)
 
     def requests_beside(self, budget: MemoryBudget, tokens: int) -> float:
         """How many of ``tokens`` tokens would with the blocks of another budget, the same of them pinned."""
         return replace(self, blocks=budget.blocks).requests_that_fit(tokens)
 
     def requests_that_fit_pins(self, tokens: int) -> float:
-        """How many of ``tokens`` tokens hold memory at once if all of them begin with ``pinned_tokens`` pinned ones.
+        """How many of ``tokens`` tokens are admitted if all of them begin with ``pinned_tokens`` pinned ones.
 
         The last token is computed anew; sliding groups are taken to find nothing.
         """
         full = [group for group in self.layout.groups if group.window_tokens is None]
         found = sum(min(self.pinned_tokens, tokens - 1) // group.block_size_tokens for group in full)
-        return (self.request_blocks - self.pinned_blocks) / (self.layout.blocks_held(tokens) - found)
+        held = self.layout.blocks_held(tokens) - found
+        return self._fit([self.request_blocks - self.pinned_blocks], held, self.watermark_blocks)
 
     def notices(self, tokens: Int64Array) -> tuple[str, ...]:
         """What a user must know of this capacity, for requests of ``tokens`` tokens.
@@ -235,7 +267,7 @@ class MemoryPlan:
             return ()
         typical = round(tokens.mean())
         kept = self.request_blocks / self.layout.blocks_held(typical)
-        factor = self.requests_that_fit(typical, releasing=True) / kept
+        factor = self.releasing_blocks() / self.releasing_layout.blocks_held(typical) / kept
         understated = "understated" if factor >= 1 else "overstated"
         by = f"by a factor of {max(factor, 1 / factor):.2f}" if abs(factor - 1) >= 0.005 else "but by less than 0.5%"
         notice = (

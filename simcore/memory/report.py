@@ -59,6 +59,12 @@ def reserved_lengths(workload: Workload, max_context_tokens: int, reservation: R
     return np.asarray(np.concatenate(reserved), dtype=np.int64)
 
 
+def request_levels(workload: Workload) -> set[int]:
+    """The levels of priority that the workload's requests have."""
+    priorities = (batch.priority for batch in _sent(workload))
+    return {level for each in priorities for level in ([0] if each is None else np.unique(each).tolist())}
+
+
 def _sent(workload: Workload) -> Iterator[RequestBatch]:
     batches = [workload.requests] if isinstance(workload, ClosedLoop | Sessions) else workload.batches()
     return (batch.cut_to_limits() for batch in batches)
@@ -76,18 +82,24 @@ def _within_limit(batch: RequestBatch, max_context_tokens: int) -> Int64Array:
 
 
 def memory_report(plan: MemoryPlan, workload: Workload, max_context_tokens: int) -> MemoryReport:
-    """The report of a plan, for the requests of a workload that are not too long to be served."""
+    """The report of a plan, for the requests of a workload that are not too long to be served.
+
+    Where blocks are kept from less urgent levels, figures are of the most urgent one that the workload has, and of the
+    least urgent one beside it.
+    """
+    levels = request_levels(workload)
+    plan, patient = replace(plan, level=min(levels)), replace(plan, level=max(levels))
     lengths = request_lengths(workload, max_context_tokens)
     reserved = reserved_lengths(workload, max_context_tokens, plan.reservation)
     sizes = _sizes(lengths) | {"context": max_context_tokens}
     held = sizes if reserved is None else _sizes(reserved) | {"context": max_context_tokens}
     typical = next(iter(held.values()))
-    requests = {name: _requests(plan, tokens, held[name]) for name, tokens in sizes.items()}
+    requests = {name: _requests(plan, patient, tokens, held[name]) for name, tokens in sizes.items()}
     if reserved is not None:
         requests = {name: row | {"reserved_tokens": held[name]} for name, row in requests.items()}
     return MemoryReport(
         stages=[_terms(budget) for budget in plan.budgets],
-        kv=_kv(plan),
+        kv=_kv(plan) | {"kept_blocks": _kept_blocks(plan, levels)},
         groups=[
             {
                 "kind": group.kind,
@@ -98,7 +110,7 @@ def memory_report(plan: MemoryPlan, workload: Workload, max_context_tokens: int)
             for group in plan.releasing_layout.groups
         ],
         requests=requests,
-        limit=_limit(plan, typical),
+        limit=_limit(plan, patient, typical),
         help=list(_help(plan, typical)),
         notices=plan.notices(lengths),
     )
@@ -145,15 +157,24 @@ def _kv(plan: MemoryPlan) -> dict[str, Any]:
         "null_blocks": plan.null_blocks,
         "request_blocks": plan.request_blocks,
         "pinned_blocks": plan.pinned_blocks,
+        "watermark_blocks": plan.watermark_blocks,
         "tenant_blocks": named,
         "other_blocks": others,
         "tokens": plan.request_blocks // len(plan.layout.groups) * demand.block_size_tokens,
     }
 
 
-def _requests(plan: MemoryPlan, tokens: int, held: int) -> dict[str, Any]:
-    """A row for requests of ``tokens`` tokens that have memory for ``held``."""
+def _kept_blocks(plan: MemoryPlan, levels: set[int]) -> dict[int, int]:
+    """The blocks that requests of each level are not admitted into, of those levels that there are any."""
+    kept = {level: replace(plan, level=level).kept_blocks for level in sorted(levels)}
+    return {level: blocks for level, blocks in kept.items() if blocks}
+
+
+def _requests(plan: MemoryPlan, patient: MemoryPlan, tokens: int, held: int) -> dict[str, Any]:
+    """A row for requests of ``tokens`` tokens that have memory for ``held``; ``patient`` is of the least urgent."""
     figures = {"tokens": tokens, "blocks": plan.layout.blocks_held(held), "fit": plan.requests_that_fit(held)}
+    if patient.kept_blocks > plan.kept_blocks:
+        figures["fit_if_least_urgent"] = patient.requests_that_fit(held)
     if plan.pinned_blocks:
         figures["fit_if_prefix_pinned"] = plan.requests_that_fit_pins(tokens)
     elif plan.releasing_layout.releases and not plan.layout.releases:
@@ -161,7 +182,7 @@ def _requests(plan: MemoryPlan, tokens: int, held: int) -> dict[str, Any]:
     return figures
 
 
-def _limit(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
+def _limit(plan: MemoryPlan, patient: MemoryPlan, tokens: int) -> dict[str, Any]:
     fit, slots = plan.requests_that_fit(tokens), plan.demand.max_running_requests
     by_memory = fit < slots
     cause = "memory.num_gpu_blocks" if plan.given else "KV memory"
@@ -169,6 +190,8 @@ def _limit(plan: MemoryPlan, tokens: int) -> dict[str, Any]:
         "requests": int(fit) if by_memory else slots,
         "by": cause if by_memory else "scheduler.batching.max_running_requests",
     }
+    if patient.kept_blocks > plan.kept_blocks:
+        limit["requests_if_least_urgent"] = min(int(patient.requests_that_fit(tokens)), slots)
     if plan.pinned_blocks:
         limit["requests_if_prefix_pinned"] = min(int(plan.requests_that_fit_pins(tokens)), slots)
     return limit
@@ -183,6 +206,13 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
         if most > slots:
             yield {"set": f"scheduler.batching.max_running_requests={most}", "requests": most}
         return
+    for setting, relaxed in (
+        ("memory.watermark_share=0", replace(plan, watermark_share=0.0)),
+        ("scheduler.preemption.reserved_blocks={}", replace(plan, reserved_blocks={})),
+    ):
+        requests = min(int(relaxed.requests_that_fit(tokens)), slots)
+        if requests > int(fit):
+            yield {"set": setting, "requests": requests}
     if plan.given:
         computed = plan.requests_beside(plan.decisive, tokens)
         if computed > fit:

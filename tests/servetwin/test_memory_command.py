@@ -63,6 +63,22 @@ def test_tenants_with_shares_are_told_their_blocks(command, scenario_file):
     assert "of these 100 only for gold, 300 for all others; no request has blocks of two" in ended.out
 
 
+def test_blocks_that_admission_leaves_free_are_told_of(command, scenario_file):
+    tenants = "workload.tenants=[{name: chat, share: 0.5}, {name: batch, share: 0.5, priority: 1}]"
+    kept = ("memory.watermark_share=0.1", "scheduler.preemption.reserved_blocks={0: 50}")
+    settings = (tenants, "memory.num_gpu_blocks=401", *kept)
+    ended = command("memory", scenario_file, *(part for setting in settings for part in ("--set", setting)))
+    for said in (
+        "of these 40 stay free when a request is admitted beside others (memory.watermark_share)",
+        "of these no request is admitted into 50 if of level 1 (scheduler.preemption.reserved_blocks)",
+        "fit if least urgent",
+        "if all of them are of the least urgent level",
+        "memory.watermark_share=0 would let",
+    ):
+        assert said in ended.out
+    assert "admitted" not in command("memory", scenario_file).out
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [

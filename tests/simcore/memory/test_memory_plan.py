@@ -161,6 +161,63 @@ def test_no_more_run_than_the_report_says_where_memory_is_reserved():
     assert servetwin.simulate(document).steps["running_requests"].max() == 3
 
 
+def crowd(memory=None, preemption=None, tenants=(), **sections):
+    """So many requests at once that memory alone bounds how many run: 57 blocks each from admission to the end."""
+    workload = scenario()["workload"] | {
+        "requests": 40,
+        "arrivals": {"name": "constant", "rate_per_s": 1000},
+        "output_tokens": {"name": "fixed", "tokens": 12},
+    }
+    if tenants:
+        workload["tenants"] = list(tenants)
+    return scenario(
+        workload=workload,
+        memory={"num_gpu_blocks": 801, "prefix_caching": False, **(memory or {})},
+        scheduler={"ordering": "priority", "preemption": preemption or {}},
+        **sections,
+    )
+
+
+@pytest.mark.parametrize("reservation", ["none", "longest"])
+@pytest.mark.parametrize(("share", "watermark", "most"), [(0.0, 0, 14), (0.1, 80, 12), (0.3, 240, 9), (0.95, 760, 1)])
+def test_as_many_run_as_the_report_says_beside_a_watermark(reservation, share, watermark, most):
+    """Of 800 blocks; whoever finds nobody running is let in whatever the watermark."""
+    memory = {"watermark_share": share, "reservation": reservation}
+    document = crowd(memory, max_context_tokens=912)
+    found = report(document)
+    assert (found.kv["watermark_blocks"], found.limit["requests"]) == (watermark, most)
+    assert found.requests["mean"]["fit"] == max(800 - watermark, 57) / 57
+    assert servetwin.simulate(document).steps["running_requests"].max() == most
+    offers = [offer for offer in found.help if offer["set"] == "memory.watermark_share=0"]
+    assert offers == ([{"set": "memory.watermark_share=0", "requests": 14}] if share else [])
+    for offer in offers:
+        assert report(prepared(document, offer)).limit["requests"] == offer["requests"]
+
+
+def test_tenants_with_blocks_of_their_own_each_keep_the_whole_watermark_free():
+    """Gold's 200 blocks are too few beside that for any but a request that finds nobody running at all."""
+    tenants = [{"name": name, "share": 0.5, "priority": level} for level, name in enumerate(("other", "gold"))]
+    document = crowd({"watermark_share": 0.2, "prefix_cache": {"tenant_shares": {"gold": 0.25}}}, tenants=tenants)
+    assert report(document).requests["mean"]["fit"] == (57 + 600 - 160) / 57
+    assert servetwin.simulate(document).steps["running_requests"].max() == 1 + 7
+
+
+@pytest.mark.parametrize(("levels", "urgent", "patient"), [((0, 1), 14, 10), ((1,), 10, None), ((0,), 14, None)])
+def test_blocks_reserved_for_urgent_requests_are_no_room_for_others(levels, urgent, patient):
+    tenants = [{"name": f"level-{level}", "share": 1 / len(levels), "priority": level} for level in levels]
+    document = crowd(preemption={"reserved_blocks": {0: 200}}, tenants=tenants)
+    found = report(document)
+    assert found.kv["kept_blocks"] == ({1: 200} if 1 in levels else {})
+    assert (found.limit["requests"], found.limit.get("requests_if_least_urgent")) == (urgent, patient)
+    assert found.requests["mean"].get("fit_if_least_urgent") == (None if patient is None else 600 / 57)
+    result = servetwin.simulate(document)
+    assert result.steps["running_requests"].max() == urgent
+    for offer in found.help:
+        if "reserved_blocks" in offer["set"]:
+            assert report(prepared(document, offer)).limit["requests"] == offer["requests"] == 14
+    assert any("reserved_blocks" in offer["set"] for offer in found.help) == (levels == (1,))
+
+
 def test_requests_too_long_to_be_served_are_not_counted():
     simulation = prepare(scenario(max_context_tokens=999))
     assert len(request_lengths(simulation.workload, simulation.max_context_tokens)) == 0
