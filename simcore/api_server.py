@@ -7,6 +7,9 @@ from simcore.cost.assumptions import HostOverhead
 class ApiServer:
     """Tokenises prompts one at a time, in order of arrival, and hands each request on a fixed time later.
 
+    Prompts that will be turned away take their time here like any other, as their length is only known by their tokens:
+    SGLang (managers/tokenizer_manager.py) and TensorRT-LLM (llmapi/llm.py) tokenise first and then check it.
+
     A step that goes on when a request comes to the queue is not waited for here: the scheduler sees to that. What a
     token takes on its way back is part of the fixed time, since latencies show no more than the sum.
     """

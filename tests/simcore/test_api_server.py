@@ -1,8 +1,10 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.api_server import ApiServer
 from simcore.cost.assumptions import HostOverhead
+from simcore.simulation import Simulation
 
 
 def test_prompts_are_tokenised_one_at_a_time():
@@ -23,3 +25,24 @@ def test_nobody_overtakes_and_nobody_comes_before_arriving(requests):
 
 def test_without_latency_requests_come_to_the_queue_as_they_arrive():
     assert ApiServer(HostOverhead()).passes_ns(17, 4096) == 17
+
+
+@pytest.mark.parametrize("engine", ["sglang", "trtllm"])
+def test_a_prompt_that_is_turned_away_is_tokenised_before_the_next(engine, tmp_path):
+    """Its 20,000 tokens take 4 us each."""
+
+    def second_ttft_s(first_prompt_tokens):
+        rows = ["arrival_s,prompt_tokens,output_tokens", f"0,{first_prompt_tokens},10", "0,100,10"]
+        (tmp_path / "two.csv").write_text("\n".join(rows) + "\n")
+        document = {
+            "model": "llama-3.1-8b",
+            "engine": engine,
+            "cluster": {"accelerator": "h100-sxm"},
+            "workload": {"trace": "two.csv", "format": "csv"},
+            "max_context_tokens": 8000,
+        }
+        requests = Simulation.prepare(document, tmp_path).run().requests
+        assert requests["state"].tolist() == ["rejected", "finished"]
+        return requests["ttft_s"][1]
+
+    assert second_ttft_s(30_000) - second_ttft_s(10_000) == pytest.approx(20_000 * 4e-6, abs=1e-9)
