@@ -1,5 +1,8 @@
 """Write ``docs/fidelity.md`` and its figures: ``make fidelity``, about two minutes on two cores.
 
+With ``python docs/fidelity_report.py --check`` nothing is written, and the exit code is 1 if the document or a figure
+differs from what would be.
+
 The measured data are no part of this repository; they are looked for where the environment variable
 ``SERVETWIN_DATA`` points, else in ``shared/data`` beside the checkout.
 """
@@ -15,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from dashboard.fidelity_wording import shown  # noqa: E402
 from docs.fidelity_figures import draw_bias, draw_replay, draw_scatter  # noqa: E402
+from docs.publishing import publish  # noqa: E402
 from simcore.errors import ServetwinError  # noqa: E402
 from simcore.fidelity.evaluation import Fidelity, evaluate  # noqa: E402
 from simcore.fidelity.fitted import FITTED  # noqa: E402
@@ -23,8 +27,8 @@ from simcore.fidelity.request_runs import REQUESTS  # noqa: E402
 from simcore.fidelity.tables import Table, tables  # noqa: E402
 
 DATA = Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data"))
-DOCUMENT = ROOT / "docs" / "fidelity.md"
-FIGURES = ROOT / "docs" / "figures"
+DOCUMENT = "fidelity.md"
+FIGURES = "figures"
 WIDTH = 120
 REPLAYS = 12
 BANDED_EVERY = 7
@@ -71,8 +75,8 @@ INTRODUCTION = (
 )
 
 
-def main() -> int:
-    """Write the document and its figures; returns the exit code."""
+def main(check: bool) -> int:
+    """Write the document and its figures, or compare; returns the exit code."""
     try:
         fidelity = evaluate(
             (DATA / "measured" / "engine_runs.csv",),
@@ -84,24 +88,28 @@ def main() -> int:
     except ServetwinError as error:
         print(f"docs/fidelity_report.py: {error}", file=sys.stderr)
         return 2
-    DOCUMENT.write_text("\n".join(_lines(fidelity)) + "\n", encoding="utf-8")
-    return 0
+
+    def write(folder: Path) -> None:
+        (folder / FIGURES).mkdir(exist_ok=True)
+        (folder / DOCUMENT).write_text("\n".join(_lines(fidelity, folder)) + "\n", encoding="utf-8")
+
+    return publish(write, check)
 
 
-def _lines(fidelity: Fidelity) -> Iterator[str]:
+def _lines(fidelity: Fidelity, folder: Path) -> Iterator[str]:
     yield "# Fidelity"
     for paragraph in INTRODUCTION:
         yield ""
         yield fill(paragraph, WIDTH, break_on_hyphens=False)
-    for title, path in _figures(fidelity):
+    for title, path in _figures(fidelity, folder / FIGURES):
         yield ""
-        yield f"![{title}]({path.relative_to(DOCUMENT.parent).as_posix()})"
+        yield f"![{title}]({path.relative_to(folder).as_posix()})"
     for table in tables(fidelity):
         yield ""
         yield from _markdown(table)
 
 
-def _figures(fidelity: Fidelity) -> Iterator[tuple[str, Path]]:
+def _figures(fidelity: Fidelity, folder: Path) -> Iterator[tuple[str, Path]]:
     """Draw all figures; yields the title and the file of each."""
     known = [
         outcome
@@ -109,13 +117,13 @@ def _figures(fidelity: Fidelity) -> Iterator[tuple[str, Path]]:
         if outcome.case.labels["harness"] == "known"
     ]
     if known:
-        draw_scatter(known, FIGURES / "fidelity-engine-runs.svg")
-        yield "Engine runs of a known harness, simulated over measured", FIGURES / "fidelity-engine-runs.svg"
-        draw_bias(known, FIGURES / "fidelity-bias.svg")
-        yield "Median error by concurrency", FIGURES / "fidelity-bias.svg"
+        draw_scatter(known, folder / "fidelity-engine-runs.svg")
+        yield "Engine runs of a known harness, simulated over measured", folder / "fidelity-engine-runs.svg"
+        draw_bias(known, folder / "fidelity-bias.svg")
+        yield "Median error by concurrency", folder / "fidelity-bias.svg"
     for run in fidelity.replayed:
         if isinstance(run, Replayed):
-            path = FIGURES / f"fidelity-{run.labels['run'].lower()}.svg"
+            path = folder / f"fidelity-{run.labels['run'].lower()}.svg"
             draw_replay(run, path)
             yield f"{run.labels['run']}, measured and simulated", path
 
@@ -133,4 +141,4 @@ def _markdown(table: Table) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(check="--check" in sys.argv))

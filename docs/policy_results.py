@@ -1,6 +1,8 @@
-"""Write ``docs/policy-results.md``: ``SERVETWIN_DATA=FOLDER python docs/policy_results.py``, some minutes on one core.
+"""Write ``docs/policy-results.md``: ``SERVETWIN_DATA=FOLDER python docs/policy_results.py [--check]``.
 
-The folder holds ``traces/azure2023``, as ``servetwin fetch`` puts it there.
+It takes some minutes on one core. The folder holds ``traces/azure2023``, as ``servetwin trace fetch`` puts it there.
+With ``--check`` nothing is written, and the exit code is 1 if the document differs from what would be, but for what it
+says of speed, which is measured and not simulated.
 """
 
 import os
@@ -39,6 +41,7 @@ TENANTS = [{"name": "many", "share": 0.8, "priority": 1}, {"name": "few", "share
 SLO = {"ttft_s": {"p99": 2.0}, "tpot_s": {"p99": 0.05}}
 LOADS = (0.7, 0.9, 1.1)
 REPEATS = 3
+SPEED = "## Speed"
 SPEED_REQUESTS = 30_000
 ORDERINGS = ("fcfs", *(name for name in sorted(BUILT_IN["ordering"]) if name != "fcfs"))
 STATIC_KEYS = ("edf", "sjf", "two-level", "wfq")
@@ -180,7 +183,7 @@ def _row(name: str, result: Result) -> str:
 
 def speed() -> Iterator[str]:
     """How fast each ordering simulates, against fcfs in the same process and in turn with it."""
-    yield "## Speed"
+    yield SPEED
     yield ""
     yield paragraph(
         "Simulated requests per second over those of fcfs, run in turn with it, the median of three: 30,000 "
@@ -212,21 +215,32 @@ def _seconds(ordering: str) -> float:
     return perf_counter() - started
 
 
-def main(data: Path) -> None:
-    """Write the document."""
+def simulated(data: Path) -> str:
+    """The document up to what it says of speed."""
     lines = [
         "# What the policies do",
         "",
-        "Made by `docs/policy_results.py`. All times but those under Speed are simulated, so the same everywhere.",
+        paragraph(
+            "Made by `docs/policy_results.py`, which compares with `--check`. All times but those under Speed are "
+            "simulated, so the same everywhere."
+        ),
         "",
         *known_results(),
         "",
         *orderings_on_azure(data / TRACE),
-        "",
-        *speed(),
     ]
-    (ROOT / "docs" / "policy-results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines) + "\n"
+
+
+def main(check: bool) -> int:
+    """Write the document, or compare; returns the exit code."""
+    text = simulated(Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data")))
+    document = ROOT / "docs" / "policy-results.md"
+    if check:
+        return int(not document.exists() or document.read_text(encoding="utf-8").partition(f"\n{SPEED}\n")[0] != text)
+    document.write_text("\n".join((text, *speed())) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main(Path(os.environ["SERVETWIN_DATA"]))
+    sys.exit(main(check="--check" in sys.argv))

@@ -1,11 +1,12 @@
-"""Write ``docs/prefix-cache.md`` and its figure: ``SERVETWIN_DATA=FOLDER python docs/prefix_cache.py``, two minutes.
+"""Write ``docs/prefix-cache.md`` and its figure: ``SERVETWIN_DATA=FOLDER python docs/prefix_cache.py [--check]``.
 
-The folder holds ``traces/mooncake``, as ``servetwin trace fetch`` puts it there.
+It takes two minutes on one core. The folder holds ``traces/mooncake``, as ``servetwin trace fetch`` puts it there. With
+``--check`` nothing is written, and the exit code is 1 if document or figure differ from what would be.
 """
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
 
@@ -17,6 +18,7 @@ from matplotlib import pyplot
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from docs.publishing import publish  # noqa: E402
 from policies.registry import policy_class, policy_names  # noqa: E402
 from simcore.memory.cache_replay import CachedPrompt, prompts_of, replay_cache  # noqa: E402
 from simcore.models import load_model  # noqa: E402
@@ -32,8 +34,13 @@ FIGURE = "figures/prefix-cache.svg"
 Curves = dict[str, list[float]]
 
 
-def curves(prompts: list[CachedPrompt], block_tokens: int) -> tuple[float, Curves]:
-    """The hit rate without a bound, and for each policy the hit rate at each capacity."""
+def replayed(trace: Path, capacities: Sequence[int] = CAPACITIES) -> tuple[float, Curves]:
+    """Of a trace the hit rate without a bound, and for each policy the hit rate at each capacity, in tokens."""
+    found = read_trace(trace)
+    assert found.contents is not None
+    assert found.block_tokens is not None
+    block_tokens = found.block_tokens
+    prompts: list[CachedPrompt] = prompts_of(found.contents, block_tokens)
     spec = load_model(MODEL)
 
     def hit_rate(name: str, capacity: int | None) -> float:
@@ -41,14 +48,14 @@ def curves(prompts: list[CachedPrompt], block_tokens: int) -> tuple[float, Curve
         blocks = None if capacity is None else capacity // block_tokens
         return replay_cache(prompts, block_tokens, blocks, eviction, spec).hit_rate or 0.0
 
-    return hit_rate("lru", None), {name: [hit_rate(name, tokens) for tokens in CAPACITIES] for name in POLICIES}
+    return hit_rate("lru", None), {name: [hit_rate(name, tokens) for tokens in capacities] for name in POLICIES}
 
 
-def table(most: float, rates: Curves) -> Iterator[str]:
+def table(most: float, rates: Curves, capacities: Sequence[int] = CAPACITIES) -> Iterator[str]:
     """One row per capacity, hit rates in percent."""
     yield "| capacity, million tokens | " + " | ".join(rates) + " |"
     yield "|---:|" + "---:|" * len(rates)
-    for place, tokens in enumerate(CAPACITIES):
+    for place, tokens in enumerate(capacities):
         yield f"| {tokens / 1e6:g} | " + " | ".join(f"{100 * rate[place]:.1f}" for rate in rates.values()) + " |"
     yield "| unbounded | " + " | ".join(f"{100 * most:.1f}" for _ in rates) + " |"
 
@@ -77,7 +84,8 @@ def document(results: dict[str, tuple[float, Curves]]) -> str:
         "# Hit rate against capacity",
         "",
         fill(
-            "Made by `docs/prefix_cache.py`. Which share of the prompt tokens of two traces a prefix cache finds "
+            "Made by `docs/prefix_cache.py`, which compares with `--check`. "
+            "Which share of the prompt tokens of two traces a prefix cache finds "
             "by its capacity and by the policy that says what it gives up. The traces (Mooncake, FAST 2025) name the "
             "blocks of 512 tokens of each prompt; prompts are replayed one after another, none at the same time as "
             "another. `clairvoyant` gives up what is needed farthest in the future (Belady 1966): no policy finds more "
@@ -94,18 +102,17 @@ def document(results: dict[str, tuple[float, Curves]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Replay, draw, write."""
-    folder = Path(os.environ["SERVETWIN_DATA"]) / "traces" / "mooncake"
-    results = {}
-    for name, file in TRACES.items():
-        trace = read_trace(folder / file)
-        assert trace.contents is not None
-        assert trace.block_tokens is not None
-        results[name] = curves(prompts_of(trace.contents, trace.block_tokens), trace.block_tokens)
-    draw(results, ROOT / "docs" / FIGURE)
-    (ROOT / "docs" / "prefix-cache.md").write_text(document(results), encoding="utf-8")
+def main(check: bool) -> int:
+    """Write document and figure, or compare; returns the exit code."""
+    data = Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data"))
+    results = {name: replayed(data / "traces" / "mooncake" / file) for name, file in TRACES.items()}
+
+    def write(folder: Path) -> None:
+        draw(results, folder / FIGURE)
+        (folder / "prefix-cache.md").write_text(document(results), encoding="utf-8")
+
+    return publish(write, check)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(check="--check" in sys.argv))
