@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from simcore.errors import FileError
+from simcore.files import opening
 
 
 class Columns:
@@ -63,7 +64,7 @@ class CsvColumns(Columns):
     def __init__(self, path: Path) -> None:
         try:
             # Spreadsheets begin files with a byte order mark.
-            with path.open(encoding="utf-8-sig", newline="") as stream:
+            with opening(path, "CSV file"), path.open(encoding="utf-8-sig", newline="") as stream:
                 reader = csv.reader(stream)
                 header = [name.strip() for name in next(reader, [])]
                 twice = next((name for name in header if header.count(name) > 1), None)
@@ -78,7 +79,7 @@ class CsvColumns(Columns):
                         raise FileError(path, expected, reader.line_num)
                     rows.append(cells)
                     lines.append(reader.line_num)
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+        except (UnicodeDecodeError, csv.Error) as error:
             raise FileError(path, f"cannot be read ({error})") from error
         super().__init__(path, dict(zip(header, zip(*rows, strict=True), strict=bool(rows))), lines)
 
@@ -88,8 +89,9 @@ class ParquetColumns(Columns):
 
     def __init__(self, path: Path) -> None:
         try:
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
+            with opening(path, "Parquet file"):
+                table = pq.read_table(path)
+        except pa.ArrowException as error:
             raise FileError(path, f"cannot be read ({error})") from error
         columns = {name: [str(cell) for cell in table[name].to_pylist()] for name in table.column_names}
         super().__init__(path, columns, range(1, table.num_rows + 1))

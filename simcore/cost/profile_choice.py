@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
 from simcore.cost.kernel_prices import expert_dtypes, table_dtype
-from simcore.errors import InputError, Phrase, UnknownNameError
+from simcore.errors import InputError, nearest_name
 from simcore.models import LatentAttention, MixtureOfExperts, ModelSpec
 from simcore.models.weight_formats import EXPERTS, weight_format
 
@@ -55,18 +55,20 @@ def chosen_profile(
     preset's own engine if there is one, else of vLLM, else of any; where none has latent attention or collectives, one
     without. Of the preset's own engine it takes one without latent attention too, if that has products in the format
     ``weights`` and another can lend it (``lent``).
-    Raises ``UnknownNameError`` for a name that is neither, ``FileError`` and ``InputError`` for a broken profile or one
-    of another accelerator; for an accelerator of the user's own any may stand in.
+    Raises ``InputError`` for a name that is neither and for a profile of another accelerator, ``FileError`` too for a
+    broken one; for an accelerator of the user's own any may stand in.
     """
     if choice == ROOFLINE:
         return None
     known = available_profiles(accelerator) if shipped else ()
     if choice != AUTO:
         if len(Path(choice).parts) == 1 and choice not in known:
-            raise UnknownNameError("pricing.profile", choice, (AUTO, ROOFLINE, *known))
+            names = sorted((AUTO, ROOFLINE, *known))
+            expected = f"one of {', '.join(names)}, or a folder that holds a profile, seen from the scenario's folder"
+            raise InputError("pricing.profile", choice, expected, nearest_name(choice, names))
         profile = _load(accelerator, choice)
         if shipped and profile.accelerator != accelerator:
-            raise InputError("pricing.profile", Phrase(f"one of {profile.accelerator}"), f"one of {accelerator}")
+            raise InputError("pricing.profile", choice, f"a profile of {accelerator}, but it is one of {profile.accelerator}")
         return profile
     names = sorted(known, key=lambda name: _rank(name, engine), reverse=True)
     if kinds >= LATENT_KINDS:

@@ -17,6 +17,7 @@ from simcore.workload.config import (
     TraceWorkload,
     WorkloadConfig,
 )
+from simcore.workload.config.section import MAX_REQUESTS
 from simcore.workload.in_memory import InMemoryOpenLoop, concatenate, merge, order_of_arrival
 from simcore.workload.lengths import Fixed
 from simcore.workload.pairs import IndependentPairs, LengthPairs
@@ -37,7 +38,7 @@ def build_workload(config: WorkloadConfig, seed: int, base_dir: Path) -> Workloa
 
     The same configuration and seed give the same requests, to the bit. A trace, and streams, also have ``notices``:
     what was left out, reordered or shortened. Raises FileError for a file that cannot be read, InputError for a
-    duration without a request and for a closed loop among streams.
+    duration without a request or with too many, and for a closed loop among streams.
     """
     if isinstance(config, StreamsWorkload):
         return _merged_streams(config, seed, base_dir)
@@ -132,7 +133,10 @@ def _arriving(config: SyntheticWorkload, seed: int, requests: int | None, length
     if isinstance(config.arrivals, ClosedLoopArrivals):
         raise TypeError("a closed loop has no arrivals of its own")
     duration_ns = None if config.duration_s is None else _ns(config.duration_s)
-    workload = SyntheticOpenLoop(laws.arrival_process(config.arrivals), lengths, seed, requests, duration_ns)
+    process = laws.arrival_process(config.arrivals)
+    if config.duration_s is not None and process.seconds_at(np.array([float(MAX_REQUESTS)]))[0] < config.duration_s:
+        raise InputError("workload.duration_s", config.duration_s, f"so short that {MAX_REQUESTS:,} requests at most arrive")
+    workload = SyntheticOpenLoop(process, lengths, seed, requests, duration_ns)
     if next(workload.batches(), None) is None:
         raise InputError("workload.duration_s", config.duration_s, "long enough for a request to arrive")
     return workload

@@ -22,6 +22,7 @@ from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
 from simcore.cost.calibrated.price import CurvePrice
 from simcore.cost.calibrated.table import parse_table
 from simcore.errors import FileError, UnknownNameError
+from simcore.files import read_text
 from simcore.validation import explain
 
 MLA_HEAD_DIM = 576
@@ -269,10 +270,9 @@ class _Document(_Strict):
 
 def _document(folder: Traversable | Path) -> _Document:
     shown = str(folder / PROFILE_FILE)
+    text = read_text(folder / PROFILE_FILE, "kernel profile", shown)
     try:
-        document: Any = yaml.load((folder / PROFILE_FILE).read_text(encoding="utf-8"), _YAML_LOADER)
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(shown, f"cannot be read ({error})") from error
+        document: Any = yaml.load(text, _YAML_LOADER)
     except yaml.YAMLError as error:
         raise FileError(shown, f"not valid YAML ({error})") from error
     try:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.errors import FileError
+from simcore.files import read_text
 
 Key = str | int
 
@@ -60,11 +61,7 @@ def parse_table(file: Traversable | Path, keys: tuple[str, ...]) -> KernelTable:
     Raises ``FileError``, naming file and line, for columns, numbers or rows that do not fit.
     """
     shown = str(file)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(shown, f"cannot be read ({error})") from error
-    lines = csv.reader(text.splitlines())
+    lines = csv.reader(read_text(file, "kernel table", shown).splitlines())
     header = next(lines, [])
     if tuple(header[: len(keys)]) != keys or len(header) == len(keys):
         raise FileError(shown, f"the columns are not {', '.join(keys)} and then knots", 1)

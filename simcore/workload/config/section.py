@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from simcore.workload.lengths import MAX_TOKENS
 
 Text = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=1, le=10**9)]
+MAX_REQUESTS = 10**9
+Count = Annotated[int, Field(ge=1, le=MAX_REQUESTS)]
 Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 RatePerS = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, le=9e9)]

@@ -266,6 +266,11 @@ def test_own_form_as_parquet(tmp_path):
     path.write_bytes(b"no table")
     with pytest.raises(FileError, match=r"gemm.parquet: cannot be read"):
         read_samples(path)
+    for missing in ("none.csv", "none.parquet"):
+        with pytest.raises(FileError, match=r"none\.\w+: no such file\.$"):
+            read_samples(tmp_path / missing)
+    with pytest.raises(FileError, match=r"is a folder, expected a CSV file\.$"):
+        read_samples(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from simcore.cost.calibrated import load_profile
 from simcore.cost.profile_choice import COLLECTIVES, ELEMENTWISE, LATENT_KINDS, chosen_profile, lent, needed_kinds
-from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.errors import FileError, InputError
 from simcore.models import load_model
 from simcore.simulation import Simulation
 
@@ -41,9 +41,9 @@ def test_what_is_asked_for_is_taken():
 
 
 def test_what_is_not_there_is_refused(tmp_path):
-    with pytest.raises(UnknownNameError, match=r"pricing\.profile.*vllm-0\.19\.0"):
+    with pytest.raises(InputError, match=r"pricing\.profile.*seen from the scenario's folder\. Did .* 'vllm-0\.19\.0'"):
         chosen_profile("vllm-0.19", "h200-sxm", DENSE)
-    with pytest.raises(UnknownNameError, match=r"pricing\.profile is '\./mine', expected one of auto, roofline"):
+    with pytest.raises(InputError, match=r"pricing\.profile is '\./mine', expected one of auto, roofline"):
         chosen_profile("./mine", "h200-sxm", DENSE)
     with pytest.raises(FileError, match=r"profile\.yaml"):
         chosen_profile(str(tmp_path), "h200-sxm", DENSE)
@@ -51,7 +51,7 @@ def test_what_is_not_there_is_refused(tmp_path):
 
 def test_kernels_of_another_accelerator_stand_in_for_those_of_ones_own_alone():
     folder = str(resources.files("hardware_profiles") / "rtx-4090" / "vllm-0.19.0")
-    with pytest.raises(InputError, match=r"pricing\.profile is one of rtx-4090, expected one of h100-sxm"):
+    with pytest.raises(InputError, match=r"expected a profile of h100-sxm, but it is one of rtx-4090"):
         chosen_profile(folder, "h100-sxm", DENSE)
     own = chosen_profile(folder, "my-card", DENSE, shipped=False)
     assert own is not None
