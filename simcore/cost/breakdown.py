@@ -1,7 +1,7 @@
 """Where the time of one step goes, operator by operator, with the source of each price."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from simcore.clock import NS_PER_S
@@ -92,7 +92,7 @@ class OperatorTime:
         return self.errors is not None and not self.inside and self.source != Source.ALPHA_BETA
 
     def joined(self, other: "OperatorTime") -> "OperatorTime":
-        """Like kernels of another stage counted in."""
+        """Like kernels of other layers, or of another stage, counted in."""
         return replace(
             self,
             count=self.count + other.count,
@@ -106,7 +106,8 @@ class OperatorTime:
 def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     """The operators of a step in the order in which a layer runs them, the head and the host last.
 
-    Their seconds add up to what the simulator takes for such a step.
+    Their seconds add up to what the simulator takes for such a step. ``launching`` is what launching kernels takes
+    beyond their own time, where that bounds a step; its count is of all launches.
     """
     tokens = cost.split.step_tokens(shape.decodes, shape.tokens - shape.decodes)
     own_tokens = tokens
@@ -138,10 +139,21 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     if cost.logits_gather is not None:
         gather, moved = cost.logits_gather, cost.logits_gather.gathered_bytes(own_rows)
         times.append(_time("logits_gather", 1, gather.seconds(own_rows), 0.0, 0.0, gather.price, moved))
-    times.append(
-        OperatorTime("host", 1, cost.host_ns(tokens, shape.requests, shape.requests) / NS_PER_S, 0.0, 0.0, HOST, False)
-    )
+    launching_ns = cost.launching_ns(tokens, shape.requests, shape.requests)
+    if launching_ns:
+        times.append(OperatorTime("launching", cost.launches, launching_ns / NS_PER_S, 0.0, 0.0, HOST, False))
+    host_ns = cost.host_ns(tokens, shape.requests, shape.requests) - launching_ns
+    times.append(OperatorTime("host", 1, host_ns / NS_PER_S, 0.0, 0.0, HOST, False))
     return times
+
+
+def together(times: Iterable[OperatorTime]) -> list[OperatorTime]:
+    """Operators of the same name and source as one, in the order in which they first come."""
+    found: dict[tuple[str, str], OperatorTime] = {}
+    for time in times:
+        key = time.name, time.source
+        found[key] = time if key not in found else found[key].joined(time)
+    return list(found.values())
 
 
 def between_stages(cost: PipelineCost, shape: StepShape) -> list[OperatorTime]:

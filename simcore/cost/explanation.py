@@ -5,7 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from simcore.cluster_text import described
-from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown
+from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown, together
 from simcore.cost.pipeline import PipelineCost
 from simcore.memory.report import memory_report
 
@@ -67,7 +67,7 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
     operators: list[OperatorTime] = []
     stage_s: tuple[float, ...] = ()
     if simulation.pipeline is None:
-        operators = breakdown(simulation.cost, shape)
+        operators = together(breakdown(simulation.cost, shape))
     else:
         operators, stage_s = _by_stage(simulation.pipeline, shape)
     return Explanation(
@@ -90,11 +90,7 @@ def _by_stage(cost: PipelineCost, shape: StepShape) -> tuple[list[OperatorTime],
     sent_s = [hop.send_s(sent_tokens) + hop.gather_s(sent_tokens) for hop in cost.hops]
     stage_s = [sum(time.seconds for time in times) for times in stages]
     taken_s = tuple(computes_s + sends_s for computes_s, sends_s in zip(stage_s, [*sent_s, 0.0], strict=True))
-    together: dict[tuple[str, str], OperatorTime] = {}
-    for time in chain(*stages, between_stages(cost, shape)):
-        key = time.name, time.source
-        together[key] = time if key not in together else together[key].joined(time)
-    return list(together.values()), taken_s
+    return together(chain(*stages, between_stages(cost, shape))), taken_s
 
 
 def usual_shapes(simulation: "Simulation") -> list[StepShape]:

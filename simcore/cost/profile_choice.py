@@ -68,7 +68,8 @@ def chosen_profile(
             raise InputError("pricing.profile", choice, expected, nearest_name(choice, names))
         profile = _load(accelerator, choice)
         if shipped and profile.accelerator != accelerator:
-            raise InputError("pricing.profile", choice, f"a profile of {accelerator}, but it is one of {profile.accelerator}")
+            expected = f"a profile of {accelerator}, but it is one of {profile.accelerator}"
+            raise InputError("pricing.profile", choice, expected)
         return profile
     names = sorted(known, key=lambda name: _rank(name, engine), reverse=True)
     if kinds >= LATENT_KINDS:

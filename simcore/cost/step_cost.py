@@ -80,7 +80,8 @@ class StepCost:
         launches += sum(work.count * work.launches for work in self.attention)
         if not host.compiled:
             launches += sum(work.count * work.uncompiled_launches for work in self.attention)
-        self._eager_ns = launches * host.launch_s * prices.roofline.accelerator.launch_scale * NS_PER_S
+        self.launches = launches
+        self._eager_ns: float = launches * host.launch_s * prices.roofline.accelerator.launch_scale * NS_PER_S
 
     @property
     def peak_flops_per_s(self) -> float:
@@ -128,15 +129,20 @@ class StepCost:
         return price
 
     def host_ns(self, tokens: int, rows: int, requests: int) -> float:
-        """What the host adds to a step of so many tokens, sampled rows and requests.
-
-        Kernels but for attention hide the launches of an eager step; a step of one token per request is decodes alone.
-        """
+        """What the host adds to a step of so many tokens, sampled rows and requests."""
         host = self._host
         price = (host.step_s + host.per_request_s * requests) * NS_PER_S
-        if tokens > host.graph_tokens or not (host.mixed_graphs or tokens == requests):
-            price += max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
-        return price
+        return price + self.launching_ns(tokens, rows, requests)
+
+    def launching_ns(self, tokens: int, rows: int, requests: int) -> float:
+        """What of it is launching the kernels of an eager step, beyond the time of those that are no attention.
+
+        A step of one token per request is decodes alone.
+        """
+        host = self._host
+        if tokens <= host.graph_tokens and (host.mixed_graphs or tokens == requests):
+            return 0.0
+        return max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
 
     def decode_steps_ns(self, pool: DecodePool, steps: int, within_ns: int = FOREVER, more: int = 0) -> StepDurations:
         """How long each of the next decode steps takes, in nanoseconds.

@@ -135,7 +135,8 @@ def _arriving(config: SyntheticWorkload, seed: int, requests: int | None, length
     duration_ns = None if config.duration_s is None else _ns(config.duration_s)
     process = laws.arrival_process(config.arrivals)
     if config.duration_s is not None and process.seconds_at(np.array([float(MAX_REQUESTS)]))[0] < config.duration_s:
-        raise InputError("workload.duration_s", config.duration_s, f"so short that {MAX_REQUESTS:,} requests at most arrive")
+        expected = f"so short that at most {MAX_REQUESTS:,} requests arrive"
+        raise InputError("workload.duration_s", config.duration_s, expected)
     workload = SyntheticOpenLoop(process, lengths, seed, requests, duration_ns)
     if next(workload.batches(), None) is None:
         raise InputError("workload.duration_s", config.duration_s, "long enough for a request to arrive")

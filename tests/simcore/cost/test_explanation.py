@@ -43,3 +43,19 @@ def test_the_data_group_with_most_tokens_sets_the_pace_of_sends():
     assert pipeline.sent_tokens([(900, 0), (300, 0), (300, 0)], 0) == 900
     assert pipeline.sent_tokens([], 5) == 3
     assert simulation("llama-3.1-8b", DENSE).pipeline.sent_tokens([(900, 0), (300, 7)], 5) == 1205
+
+
+def test_layers_of_two_kinds_are_told_as_one_and_launching_apart_from_the_host():
+    """GPT-OSS has 12 layers with a window and 12 without, whose experts are the same."""
+    found = simulation("gpt-oss-20b", {})
+    graph, eager = (explain_step(found, StepShape.parse(text)) for text in ("8x100", "8x100+505"))
+    for explained in (graph, eager):
+        names = [operator.name for operator in explained.operators]
+        assert len(set(names)) == len(names)
+        operators = {operator.name: operator for operator in explained.operators}
+        assert operators["experts"].count == 24
+        assert operators["host"].seconds == pytest.approx(1e-4)
+    assert "launching" not in {operator.name for operator in graph.operators}
+    launching = next(operator for operator in eager.operators if operator.name == "launching")
+    assert launching.count == found.cost.launches
+    assert launching.source == "host"

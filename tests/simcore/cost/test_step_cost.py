@@ -301,6 +301,7 @@ def test_an_eager_step_takes_as_long_as_launching_its_kernels():
         tested = cost(graphs)
         kernels_ns = tested.linear_ns(shape[0]) + tested.head_ns(shape[1])
         assert tested.host_ns(*shape) == pytest.approx(launches_ns - kernels_ns if eager else 0.0)
+        assert tested.launching_ns(*shape) == tested.host_ns(*shape)
 
 
 def test_products_are_no_faster_than_a_loaded_device_lets_them_be():
