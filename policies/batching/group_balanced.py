@@ -18,8 +18,9 @@ class GroupBalanced(Batching):
     more; or until some group has nobody who runs. Every ``max_waiting_steps`` steps in which that was not so, whoever
     waits is let in. A group has its even part of the slots and of the token budget; no prompt may be longer than that.
 
-    TensorRT-LLM calls these steps ``timeout_iters`` and ``batching_wait_iters``. Its groups have KV memory of their
-    own; here all share it, and nobody has a prompt while there is no room for the next.
+    TensorRT-LLM calls these steps ``timeout_iters`` and ``batching_wait_iters``. Its limits of tokens and requests are
+    those of one group, of which these are ``data_groups`` times as many. Its groups have KV memory of their own; here
+    all share it, and nobody has a prompt while there is no room for the next.
 
     Source: TensorRT-LLM, ``attention_dp_config.enable_balance`` (``tensorrt_llm/_torch/pyexecutor/py_executor.py``).
     """
