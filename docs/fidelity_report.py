@@ -59,10 +59,14 @@ INTRODUCTION = (
     "on B200 most took seconds to answer what version 0.5.9 answers in tenths of a second, at 32 clients and more or "
     "at prompts of 8,192 tokens, as if kernels had been compiled while they were measured, which is not simulated. "
     "Mixtures of which the version is stated are therefore also summed up by themselves.",
-    "Mean TTFT of mixtures came within its target of 15% when prompts of TensorRT-LLM's data groups had to wait for "
-    "each other, as the scripts have them do (`attention_dp_config`, here the batching policy `group-balanced`); "
-    "without that it was 16.4%, with those rows at half of what was measured. On H100 and H200, and over rows that "
-    "state the version, it was below before, but rows were parted in these two ways once their errors had been seen. "
+    "The median error of mixtures' mean TTFT came within its target of 15% when prompts of TensorRT-LLM's data groups "
+    "had to wait for each other, as the scripts have them do (`attention_dp_config`, here the batching policy "
+    "`group-balanced`); without that it was 16.4%, with those rows at half of what was measured. On H100 "
+    "and H200, and over rows that state the version, it was below before, but rows were parted in these two ways once "
+    "their errors had been seen. "
+    "Means are far above medians, as few rows are off by a multiple: nine of GPT-OSS-120B on H100 at 512 clients state "
+    "the TPOT that others reach at 4 to 64, beside a mean TTFT of about 20 s or more, as of a server with far fewer "
+    "slots than clients. Nothing says so, and they are counted as they are. "
     "What is left depends on the engine's version more than on lengths, or on concurrency up to 64. Besides the rows "
     "above it is vLLM's on Kimi-K2.5 on B200 and on GPT-OSS-120B on H100, where prompts are too fast at every "
     "concurrency though decodes are nearly right. Tried, and left out since they change little or make other rows "
@@ -71,7 +75,7 @@ INTRODUCTION = (
     "Kernels are priced by the newest profile that is shipped for the accelerator (`pricing.profile: auto`, "
     "[kernel-fits.md](kernel-fits.md)), of the row's own engine where there is one, else of vLLM, and by roofline "
     "where there is none.",
-    f"Constants fitted on these rows: {FITTED[0].lower()}{FITTED[1:]}",
+    f"Constants that were fitted to measured runs: {FITTED[0].lower()}{FITTED[1:]}",
 )
 
 

@@ -59,7 +59,7 @@ def fidelity(
         if table.note:
             terminal.print(escape(table.note), soft_wrap=True)
             terminal.print()
-    terminal.print(f"Constants fitted on these rows: {FITTED}", soft_wrap=True)
+    terminal.print(f"Constants that were fitted to measured runs, these or others: {FITTED}", soft_wrap=True)
 
 
 @contextmanager
