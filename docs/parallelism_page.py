@@ -87,19 +87,20 @@ mean. All groups step together, and the fullest sets the pace: decodes are dealt
 longest first. A prompt in one group therefore holds up the decodes of all, which the batching policy
 [group-balanced](policies.md#group-balanced) counters: prompts wait until they can start in all groups at once. Limits
 of the scheduler and blocks are of the whole replica; a request that needs more blocks than a group has is rejected.
-Engines state theirs for each rank: a `max_num_tokens` of 8192 on each of eight is a `max_batched_tokens` of 65536, and
-the presets', meant for one group, leave each of eight but 1024 tokens, of which a prompt and the decodes of its group
-have to do. DeepSeek-V3 on eight B200 as TensorRT-LLM runs it, with attention data parallelism that is balanced:
+Engines state theirs for each group: a `max_num_tokens` of 8192 on each of eight is a `max_batched_tokens` of 65536.
+What a scenario does not state is taken so from the presets `vllm-v1` and `trtllm`, and from the defaults of policies
+under these; SGLang's limits are of all groups together. DeepSeek-V3 on eight B200 as TensorRT-LLM runs it, with
+attention data parallelism that is balanced:
 
 ```yaml
 model: deepseek-v3
 engine: trtllm
 cluster: {{accelerator: b200, data_parallel: 8, expert_parallel: 8}}
 scheduler:
-  batching: {{name: group-balanced, data_groups: 8, max_batched_tokens: 65536, max_running_requests: 16384}}
+  batching: group-balanced
 ```
 
-Without balance the same limits go to `in-flight`, which has no `data_groups`.
+Without balance it is `in-flight`, the preset's.
 
 Not modelled: what a group has of decodes beyond an even share, dispatch in fp8, exchanges that overlap with computing,
 and experts held twice.

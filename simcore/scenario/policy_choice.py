@@ -1,6 +1,6 @@
 """From the name and parameters of a policy in a scenario to the policy itself."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, get_origin, get_type_hints
 
@@ -15,6 +15,7 @@ from simcore.validation import explain
 
 _KINDS: dict[Any, str] = {LengthPredictor: "prediction", Ordering: "ordering"}
 """Policies that other policies take as parameters, by the type of the parameter."""
+_LIMITS = ("max_batched_tokens", "max_running_requests")
 
 
 def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
@@ -70,11 +71,25 @@ def with_objectives(
 
 def with_data_groups(kind: str, section: Mapping[str, Any], groups: int) -> Mapping[str, Any]:
     """The section with as many ``data_groups`` as there are, where a policy has this parameter and none is stated."""
+    return {"data_groups": groups} | dict(section) if "data_groups" in _defaults(kind, section) else section
+
+
+def with_limits_of_groups(
+    kind: str, section: Mapping[str, Any], stated: Collection[str], groups: int
+) -> Mapping[str, Any]:
+    """The section with limits that are not ``stated`` as many times as there are groups, each of which has them."""
+    limits = _defaults(kind, section) | dict(section)
+    unstated = [name for name in _LIMITS if name not in stated and isinstance(limits.get(name), int)]
+    return dict(section) | {name: groups * limits[name] for name in unstated}
+
+
+def _defaults(kind: str, section: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the policy that a section names, with their defaults; none of one that is not known."""
     name = section.get("name")
     if name not in policy_names(kind):
-        return section
+        return {}
     parameters = getattr(policy_class(kind, str(name)), "__dataclass_fields__", {})
-    return {"data_groups": groups} | dict(section) if "data_groups" in parameters else section
+    return {name: item.default for name, item in parameters.items() if item.init}
 
 
 def _unknown_parameter(field: str, key: str, policy: str, known: tuple[str, ...]) -> InputError:

@@ -1,6 +1,6 @@
 """From a YAML file, or a mapping, to a checked scenario."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,14 @@ from pydantic import ValidationError
 
 from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
-from simcore.scenario.policy_choice import complete_policy, with_data_groups, with_objectives
+from simcore.scenario.policy_choice import complete_policy, with_data_groups, with_limits_of_groups, with_objectives
 from simcore.scenario.sections import Scenario
 from simcore.validation import explain
 from simcore.yaml_text import parse_yaml, read_yaml, yaml_problem
+
+_LIMITS_OF_EACH_GROUP = ("vllm-v1", "trtllm")
+"""Engines whose every data group has a scheduler with these limits of its own. SGLang divides them among its groups
+(``server_args.py``; recalled)."""
 
 
 def engine_names() -> tuple[str, ...]:
@@ -87,7 +91,11 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     except ValidationError as error:
         raise explain(error, Scenario) from error
     scheduler, cluster, objectives = scenario.scheduler, scenario.cluster, scenario.slo.model_dump()
-    batching = with_data_groups("batching", scheduler.batching, cluster.data_parallel)
+    batching: Mapping[str, Any] = scheduler.batching
+    if engine in _LIMITS_OF_EACH_GROUP:
+        stated = _batching_stated(document)
+        batching = with_limits_of_groups("batching", batching, stated, cluster.data_parallel)
+    batching = with_data_groups("batching", batching, cluster.data_parallel)
     victim = complete_policy("preemption", scheduler.preemption.victim, "scheduler.preemption.victim")
     scheduler = scheduler.model_copy(
         update={
@@ -107,6 +115,13 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     cache = cache.model_copy(update={"eviction": eviction})
     memory = scenario.memory.model_copy(update={"prefix_cache": cache})
     return scenario.model_copy(update={"scheduler": scheduler, "cluster": cluster, "memory": memory})
+
+
+def _batching_stated(document: Mapping[str, Any]) -> Collection[str]:
+    """The keys of ``scheduler.batching`` that a document has of its own."""
+    section = document.get("scheduler")
+    batching = section.get("batching") if isinstance(section, Mapping) else None
+    return tuple(batching) if isinstance(batching, Mapping) else ()
 
 
 def _completed(kind: str, section: Mapping[str, Any], objectives: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,6 +91,24 @@ def test_prompts_that_wait_for_each_other_hold_up_fewer_steps(tmp_path):
         assert sign * change > 0
 
 
+@pytest.mark.parametrize(
+    ("engine", "batching", "limits"),
+    [
+        ("trtllm", {}, (4 * 8192, 4 * 2048)),
+        ("trtllm", {"batching": "group-balanced"}, (4 * 8192, 4 * 2048)),
+        ("trtllm", {"batching": {"name": "group-balanced", "max_batched_tokens": 9000}}, (9000, 4 * 2048)),
+        ("vllm-v1", {"batching": {"max_running_requests": 100}}, (4 * 8192, 100)),
+        ("sglang", {}, (8192, 2048)),
+    ],
+)
+def test_limits_that_are_not_stated_are_those_of_each_group(engine, batching, limits, tmp_path):
+    scenario = Simulation.prepare(MIXTURE | {"engine": engine, "scheduler": batching}, tmp_path).scenario
+    found = scenario.scheduler.batching
+    assert (found["max_batched_tokens"], found["max_running_requests"]) == limits
+    again = Simulation.prepare(scenario.document(), tmp_path).scenario
+    assert again.scheduler.batching == found
+
+
 def test_there_are_as_many_groups_as_the_cluster_has(tmp_path):
     scenario = Simulation.prepare(merged(MIXTURE, balanced()), tmp_path).scenario
     assert scenario.scheduler.batching["data_groups"] == 4

@@ -23,6 +23,10 @@ def scenario(model="llama-3.1-8b", **sections):
     } | sections
 
 
+LIMITS = {"batching": {"max_batched_tokens": 8192, "max_running_requests": 256}}
+"""Of all data groups together."""
+
+
 def report(document):
     simulation = prepare(document)
     return memory_report(simulation.memory, simulation.workload, simulation.max_context_tokens)
@@ -88,7 +92,7 @@ def prepared(document, offer):
     ],
 )
 def test_every_offer_does_what_it_says(model, cluster, offers):
-    tight = scenario(model, cluster={"accelerator": "h100-sxm", **cluster})
+    tight = scenario(model, cluster={"accelerator": "h100-sxm", **cluster}, scheduler=LIMITS)
     found = report(tight)
     assert found.limit["by"] == "KV memory"
     assert len(found.help) == offers
@@ -100,7 +104,7 @@ def test_every_offer_does_what_it_says(model, cluster, offers):
 
 def test_blocks_that_are_given_are_those_of_each_group():
     experts = {"accelerator": "h100-sxm", "data_parallel": 8, "expert_parallel": 8}
-    document = scenario("qwen3-235b-a22b", cluster=experts, memory={"num_gpu_blocks": 100})
+    document = scenario("qwen3-235b-a22b", cluster=experts, memory={"num_gpu_blocks": 100}, scheduler=LIMITS)
     (offer,) = report(document).help
     assert report(prepared(document, offer)).limit["requests"] == offer["requests"]
 
