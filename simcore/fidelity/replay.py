@@ -14,7 +14,8 @@ from simcore.fidelity.figures import bands
 from simcore.fidelity.known_names import known_names
 from simcore.fidelity.load_regimes import REGIMES, regimes_of
 from simcore.fidelity.machine import kernels_of, pcie_access
-from simcore.fidelity.request_runs import REQUESTS, RequestRun
+from simcore.fidelity.request_runs import REQUESTS, EngineArguments, RequestRun
+from simcore.fidelity.run_names import is_mixture
 from simcore.hardware import load_accelerator
 from simcore.models import load_model
 from simcore.result import Columns, Result
@@ -111,14 +112,14 @@ def _document(run: RequestRun) -> dict[str, Any] | str:
         return f"unknown model {meta.model}"
     if run.hardware not in names.accelerators:
         return f"unknown accelerator {run.hardware}"
-    if arguments.data_parallel_size > 1:
-        return "data parallelism"
-    if arguments.enable_expert_parallel and arguments.tensor_parallel_size > 1:
-        return "expert parallelism"
+    split = _split(arguments, has_experts=is_mixture(names.models[meta.model]))
+    if isinstance(split, str):
+        return split
     if arguments.dtype not in _DTYPES:
         return f"precision {arguments.dtype}"
     if arguments.kv_cache_dtype not in _KV_DTYPES:
         return f"KV precision {arguments.kv_cache_dtype}"
+    groups = split.get("data_parallel", 1)
     limits = {
         "max_batched_tokens": arguments.max_num_batched_tokens,
         "max_running_requests": arguments.max_num_seqs,
@@ -129,12 +130,12 @@ def _document(run: RequestRun) -> dict[str, Any] | str:
         "engine": "vllm-v1",
         "cluster": {
             "accelerator": accelerator,
-            "tensor_parallel": arguments.tensor_parallel_size,
+            **split,
             "pcie": pcie_access(load_accelerator(accelerator), run.link_bytes_per_s),
         },
         "pricing": {"profile": kernels_of(accelerator, "vllm", meta.vllm_version, load_model(model))},
         "precision": {"weights": _DTYPES[arguments.dtype], "kv_cache": _KV_DTYPES[arguments.kv_cache_dtype]},
-        "scheduler": {"batching": {name: limit for name, limit in limits.items() if limit is not None}},
+        "scheduler": {"batching": {name: groups * limit for name, limit in limits.items() if limit is not None}},
         "memory": {
             "block_size_tokens": meta.kv_cache.block_size,
             "gpu_memory_utilization": meta.kv_cache.gpu_memory_utilization,
@@ -156,6 +157,19 @@ def _document(run: RequestRun) -> dict[str, Any] | str:
     if arguments.max_model_len is not None:
         document["max_context_tokens"] = arguments.max_model_len
     return document
+
+
+def _split(arguments: EngineArguments, has_experts: bool) -> dict[str, int] | str:
+    """How the accelerators were used, as fields of ``cluster``, or what of it is not simulated.
+
+    Copies of a model without experts are replicas, which vLLM gives requests in turn or to whichever has fewest.
+    """
+    tensor, data = arguments.tensor_parallel_size, arguments.data_parallel_size
+    if not has_experts:
+        return {"tensor_parallel": tensor, "replicas": data}
+    if not arguments.enable_expert_parallel:
+        return "data parallelism whose experts all ranks share" if data > 1 else {"tensor_parallel": tensor}
+    return {"tensor_parallel": tensor, "data_parallel": data, "expert_parallel": tensor * data}
 
 
 def _figures(run: RequestRun, result: Result) -> list[Compared]:
@@ -186,6 +200,8 @@ def _statistic(values: Float64Array, percent: float | None) -> float:
 
 
 def _series(run: RequestRun, result: Result) -> list[SeriesCompared]:
+    if result.scenario["cluster"]["replicas"] > 1:
+        return []  # of all replicas together nothing was recorded
     time_s = run.series.time_s
     steps, requests = result.steps, result.requests
     place = np.searchsorted(steps["start_s"], time_s, side="right") - 1

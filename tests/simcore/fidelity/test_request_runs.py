@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,8 @@ from simcore.fidelity.case import Refusal
 from simcore.fidelity.load_regimes import REGIMES, regimes_of
 from simcore.fidelity.replay import Replayed, replay
 from simcore.fidelity.request_runs import read_request_run
-from tests.simcore.fidelity.request_run_folder import write_run
+from simcore.simulation import Simulation
+from tests.simcore.fidelity.request_run_folder import META, write_run
 
 
 def test_latencies_count_from_the_arrival(tmp_path):
@@ -67,8 +70,10 @@ def test_the_same_requests_are_replayed(tmp_path):
     ("meta", "reason"),
     [
         ({"model": "some/Model"}, "unknown model some/Model"),
-        ({"engine_kwargs": {"data_parallel_size": 2}}, "data parallelism"),
-        ({"engine_kwargs": {"tensor_parallel_size": 2, "enable_expert_parallel": True}}, "expert parallelism"),
+        (
+            {"model": "Qwen/Qwen3-30B-A3B", "engine_kwargs": {"data_parallel_size": 2}},
+            "data parallelism whose experts all ranks share",
+        ),
         ({"engine_kwargs": {"kv_cache_dtype": "int4"}}, "KV precision int4"),
     ],
 )
@@ -76,6 +81,46 @@ def test_a_run_that_cannot_be_replayed_says_why(tmp_path, meta, reason):
     found = replay(read_request_run(write_run(tmp_path / "run", **meta)))
     assert isinstance(found, Refusal)
     assert found.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "cluster", "limits"),
+    [
+        ("meta-llama/Llama-3.1-8B", {"data_parallel_size": 2}, {"replicas": 2}, (2048, 8)),
+        ("meta-llama/Llama-3.1-8B", {"tensor_parallel_size": 2, "enable_expert_parallel": True}, {}, (2048, 8)),
+        (
+            "Qwen/Qwen3-30B-A3B",
+            {"tensor_parallel_size": 2, "enable_expert_parallel": True},
+            {"expert_parallel": 2},
+            (2048, 8),
+        ),
+        (
+            "Qwen/Qwen3-30B-A3B",
+            {"data_parallel_size": 2, "enable_expert_parallel": True},
+            {"data_parallel": 2, "expert_parallel": 2},
+            (4096, 16),
+        ),
+    ],
+)
+def test_accelerators_are_used_as_the_engine_used_them(tmp_path, monkeypatch, model, arguments, cluster, limits):
+    prepared = []
+    prepare = Simulation.prepare
+
+    def noted(document, base_dir):
+        prepared.append(document)
+        return prepare(document, base_dir)
+
+    monkeypatch.setattr(Simulation, "prepare", noted)
+    limited = META["engine_kwargs"] | arguments
+    folder = write_run(tmp_path / "run", model=model, engine_kwargs=limited)
+    (folder / "config.json").write_text(json.dumps({"nodes": [{"instances": [{"hardware": "RTXPRO6000"}]}]}))
+    found = replay(read_request_run(folder))
+    assert isinstance(found, Replayed)
+    document = prepared[0]
+    assert {name: size for name, size in document["cluster"].items() if name in cluster} == cluster
+    batching = document["scheduler"]["batching"]
+    assert (batching["max_batched_tokens"], batching["max_running_requests"]) == limits
+    assert bool(found.series) == ("replicas" not in cluster)
 
 
 def test_the_measured_runs_are_read_in_full(shared_data):
