@@ -65,12 +65,17 @@ def compare(
     finished runs: after Ctrl-C, the same command goes on where it was.
     """
     document = read_scenario(scenario)
+    varied = _varied(vary or ())
+    for assignment in set_ or ():
+        key = assignment.partition("=")[0].strip()
+        if key in varied:
+            raise InputError("--set", assignment, f"a key that --vary does not give values to, as it does to {key}")
     folder = out if out is not None or as_json else Path("runs") / f"{scenario.stem}-compare"
     if folder is not None:
         check_comparison_folder(folder)
     planned = plan(
         document,
-        _varied(vary or ()),
+        varied,
         seeds,
         baseline,
         None if metrics is None else metrics.split(","),

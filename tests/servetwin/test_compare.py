@@ -82,6 +82,7 @@ def test_long_labels_become_numbers_with_a_key(compare, tmp_path):
         ),
         (("--vary", f"{LIMIT}=8,[2"), f"--vary {LIMIT} is '8,[2', expected values in YAML ("),
         ((*VARY, "--vary", f"{LIMIT}=4,3"), f"expected all values of {LIMIT} in one --vary."),
+        ((*VARY, "--set", f"{LIMIT}=3"), f"--set is '{LIMIT}=3', expected a key that --vary does not give values to"),
         ((*VARY, "--seeds", "0"), "--seeds is 0, expected a whole number of at least 1."),
         ((*VARY, "--jobs", "0"), "--jobs is 0, expected a whole number of at least 1."),
         ((*VARY, "--baseline", "max_running_requests=3"), "--baseline is 'max_running_requests=3', expected one of"),
