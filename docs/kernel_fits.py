@@ -79,7 +79,7 @@ def document(data: Path) -> str:
                     f"| {profile.accelerator} | {profile.engine} {profile.version} | {name} | {errors.points:,} "
                     f"| {errors.median:.1%} | {errors.p90:.1%} | {errors.bias:+.1%} | {shown} | {missed} |"
                 )
-    lines += ["", *_jumps(data), "", *_two_engines(profiles), _MISSING]
+    lines += ["", *_misses(profiles), "", *_jumps(data), "", *_two_engines(profiles), _MISSING]
     lines += ["## Unequal contexts in a batch", "", *_unequal_contexts(profiles)]
     lines += ["", "## Windows that were not measured", "", *_windows(profiles)]
     lines += ["", "## Chunks over a prefix", "", *_prefixes(data)]
@@ -94,6 +94,22 @@ def _verdict(errors: ErrorQuantiles, noise: tuple[float, float] | None) -> str:
     beside = zip(targets, noise or (0.0, 0.0), strict=True)
     noisy = all(noise_share > target for (error, target), noise_share in beside if error > target)
     return "missed: noise" if noisy else "missed"
+
+
+def _misses(profiles: list[KernelProfile]) -> Iterator[str]:
+    """How far rows that miss a target are from what noise alone makes of a prediction from two neighbours."""
+    shares = {}
+    for profile in profiles:
+        for kind, by_group in profile.errors.items():
+            noise = profile.noise[kind].get("all")
+            if _verdict(by_group["all"], noise) and noise is not None:
+                shares[f"{profile.accelerator}, {profile.engine}, {kind}"] = by_group["all"].p90 / noise[1]
+    expected = np.sqrt(1 + 1 / 2)
+    beyond = [name for name, share in shares.items() if share > 1.05 * expected]
+    low, high = min(shares.values()), max(shares.values())
+    yield f"{len(shares)} rows miss. Predicted from two neighbours as noisy as itself a point errs by {expected:.2f} times"
+    yield f"the noise, the root of 1 + 1/2. The P90 of these rows is {low:.2f} to {high:.2f} times theirs; it is more than 5%"
+    yield f"above that in {len(beyond)}: {'; '.join(beyond)}."
 
 
 def _jumps(data: Path) -> Iterator[str]:
