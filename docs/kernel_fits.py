@@ -107,9 +107,9 @@ def _misses(profiles: list[KernelProfile]) -> Iterator[str]:
     expected = np.sqrt(1 + 1 / 2)
     beyond = [name for name, share in shares.items() if share > 1.05 * expected]
     low, high = min(shares.values()), max(shares.values())
-    yield f"{len(shares)} rows miss. Predicted from two neighbours as noisy as itself a point errs by {expected:.2f} times"
-    yield f"the noise, the root of 1 + 1/2. The P90 of these rows is {low:.2f} to {high:.2f} times theirs; it is more than 5%"
-    yield f"above that in {len(beyond)}: {'; '.join(beyond)}."
+    yield f"{len(shares)} rows miss. Predicted from two neighbours as noisy as itself a point errs by {expected:.2f}"
+    yield f"times the noise, the root of 1 + 1/2. The P90 of these rows is {low:.2f} to {high:.2f} times theirs; it is"
+    yield f"more than 5% above that in {len(beyond)}: {'; '.join(beyond)}."
 
 
 def _jumps(data: Path) -> Iterator[str]:
