@@ -61,7 +61,7 @@ INTRODUCTION = (
     "Mixtures of which the version is stated are therefore also summed up by themselves.",
     "The median error of mixtures' mean TTFT came within its target of 15% when prompts of TensorRT-LLM's data groups "
     "had to wait for each other, as the scripts have them do (`attention_dp_config`, here the batching policy "
-    "`group-balanced`); without that it was 16.4%, with those rows at half of what was measured. On H100 "
+    "`group-balanced`); without that those rows were far too fast, and it was above the target. On H100 "
     "and H200, and over rows that state the version, it was below before, but rows were parted in these two ways once "
     "their errors had been seen. "
     "Means are far above medians, as few rows are off by a multiple: nine of GPT-OSS-120B on H100 at 512 clients state "

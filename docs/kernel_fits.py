@@ -7,16 +7,17 @@ folder ``profiles`` of the public data).
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout, not another that may be installed
+
 from calibrate.fit.grids import on_grid
-from calibrate.importers import aiconfigurator, llmservingsim
-from calibrate.samples import ATTENTION, SampleTable
+from calibrate.importers import aiconfigurator
+from docs.attention_checks import mixed, prefixes, unequal_contexts, windows
 from simcore.cost.calibrated import ErrorQuantiles, KernelProfile, available_profiles, load_profile
 from simcore.cost.calibrated.gemm import GEMM_KEYS
 from simcore.cost.calibrated.table import parse_table
@@ -25,7 +26,6 @@ from simcore.hardware import accelerator_names
 DOCUMENT = Path(__file__).with_name("kernel-fits.md")
 _MEDIAN, _P90 = 0.03, 0.10
 _ENOUGH_PRODUCTS = 1000
-_DATASHEET = "rtx-pro-6000-blackwell"
 _HEAD = """# Kernel fits
 
 Made by `docs/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibrate.md](calibrate.md) says how they are
@@ -80,10 +80,10 @@ def document(data: Path) -> str:
                     f"| {errors.median:.1%} | {errors.p90:.1%} | {errors.bias:+.1%} | {shown} | {missed} |"
                 )
     lines += ["", *_misses(profiles), "", *_jumps(data), "", *_two_engines(profiles), _MISSING]
-    lines += ["## Unequal contexts in a batch", "", *_unequal_contexts(profiles)]
-    lines += ["", "## Windows that were not measured", "", *_windows(profiles)]
-    lines += ["", "## Chunks over a prefix", "", *_prefixes(data)]
-    lines += ["", "## Decodes beside a chunk", "", *_mixed(data), ""]
+    lines += ["## Unequal contexts in a batch", "", *unequal_contexts(profiles)]
+    lines += ["", "## Windows that were not measured", "", *windows(profiles)]
+    lines += ["", "## Chunks over a prefix", "", *prefixes(data)]
+    lines += ["", "## Decodes beside a chunk", "", *mixed(data), ""]
     return "\n".join(lines)
 
 
@@ -98,17 +98,20 @@ def _verdict(errors: ErrorQuantiles, noise: tuple[float, float] | None) -> str:
 
 def _misses(profiles: list[KernelProfile]) -> Iterator[str]:
     """How far rows that miss a target are from what noise alone makes of a prediction from two neighbours."""
-    shares = {}
+    shares: dict[str, float] = {}
     for profile in profiles:
         for kind, by_group in profile.errors.items():
             noise = profile.noise[kind].get("all")
-            if _verdict(by_group["all"], noise) and noise is not None:
-                shares[f"{profile.accelerator}, {profile.engine}, {kind}"] = by_group["all"].p90 / noise[1]
+            if noise is not None and _verdict(by_group["all"], noise):
+                name = f"{profile.accelerator}, {profile.engine} {profile.version}, {kind}"
+                shares[name] = by_group["all"].p90 / noise[1]
+    if not shares:
+        return
     expected = np.sqrt(1 + 1 / 2)
     beyond = [name for name, share in shares.items() if share > 1.05 * expected]
     low, high = min(shares.values()), max(shares.values())
-    yield f"{len(shares)} rows miss. Predicted from two neighbours as noisy as itself a point errs by {expected:.2f}"
-    yield f"times the noise, the root of 1 + 1/2. The P90 of these rows is {low:.2f} to {high:.2f} times theirs; it is"
+    yield f"Predicted from two neighbours as noisy as itself a point errs by {expected:.2f} times the noise, the root"
+    yield f"of 1 + 1/2. The P90 of the {len(shares)} rows that miss is {low:.2f} to {high:.2f} times their noise; it is"
     yield f"more than 5% above that in {len(beyond)}: {'; '.join(beyond)}."
 
 
@@ -161,135 +164,6 @@ def _bf16_products(profile: KernelProfile) -> dict[tuple[int, int, int], float]:
                 if not np.isnan(value):
                     found[int(tokens), int(n), int(k)] = value
     return found
-
-
-def _unequal_contexts(profiles: list[KernelProfile]) -> Iterator[str]:
-    """How far latency at the mean context is from the mean of latencies, over contexts spread as in a real batch."""
-    yield "Latency at the mean context against the mean of the latencies at 64 contexts drawn from a log-normal"
-    yield "distribution of coefficient of variation 1, which it equals if latency is affine in context (32 heads, 8 KV"
-    yield "heads, bf16):"
-    yield ""
-    yield "| accelerator | batch | mean context | difference |"
-    yield "|---|---:|---:|---:|"
-    draws = np.random.default_rng(0).lognormal(-np.log(2) / 2, np.sqrt(np.log(2)), 64)
-    draws /= draws.mean()
-    for profile in profiles:
-        price = profile.generation_attention("bf16", 32, 8, 128)
-        if price is None or profile.engine != "vllm":
-            continue
-        for batch, context in ((16, 1024), (64, 1024), (64, 4096), (256, 1024)):
-            alike = price.seconds(batch, batch * context)
-            spread = np.mean([price.seconds(batch, batch * context * draw) for draw in draws])
-            yield f"| {profile.accelerator} ({profile.version}) | {batch} | {context:,} | {alike / spread - 1:+.1%} |"
-
-
-def _windows(profiles: list[KernelProfile]) -> Iterator[str]:
-    """How far full attention over as many pairs is from measured windows, of 8 to 64 heads, 8 to each KV head."""
-    off: dict[str, list[float]] = {}
-    for profile in profiles:
-        for kv_dtype, head_dim, window in profile.context_families:
-            if window == 0 or (kv_dtype, head_dim, 0) not in profile.context_families:
-                continue
-            for heads in (8, 16, 32, 64):
-                shape = kv_dtype, heads, heads // 8, head_dim
-                own, full = profile.context_attention(*shape, window), profile.context_attention(*shape)
-                decode, full_decode = profile.generation_attention(*shape, window), profile.generation_attention(*shape)
-                if own is None or full is None or decode is None or full_decode is None:
-                    continue
-                stands_in = replace(full, window=window, of_full=True)
-                for tokens in (64, 128, 512, 1024, 4096, 8192):
-                    if not own.inside(tokens):
-                        continue
-                    where = "prompts within the window" if tokens <= window else "longer prompts"
-                    off.setdefault(where, []).append(stands_in.seconds(tokens) / own.seconds(tokens))
-                for batch in (8, 64, 256):
-                    if decode.inside(batch, batch * window):
-                        ratio = full_decode.seconds(batch, batch * window) / decode.seconds(batch, batch * window)
-                        off.setdefault("decodes with full windows", []).append(ratio)
-    yield "Where a window was not measured, full attention over as many pairs stands in. Against the windows that were"
-    yield "measured, in all profiles:"
-    yield ""
-    yield "| | cases | median error | P90 | bias |"
-    yield "|---|---:|---:|---:|---:|"
-    for where, ratios in off.items():
-        yield f"| {where} | {len(ratios)} | {_errors(np.log(np.array(ratios)))} |"
-
-
-def _prefixes(data: Path) -> Iterator[str]:
-    """Chunks over prefixes, measured, against what the profile without prefixes infers."""
-    inferring = load_profile(_DATASHEET, "vllm-0.24.0")
-    yield "On the RTX PRO 6000, chunks over prefixes measured under vLLM 0.19 against the profile of vLLM 0.24, which"
-    yield "infers them; the first row, without prefix, is what the two versions and measurements differ by:"
-    yield ""
-    yield "| chunk | prefix | points | median error | P90 | bias |"
-    yield "|---:|---:|---:|---:|---:|---:|"
-    logs, tokens, prefixes = [], [], []
-    for samples in _tables(data, "context_attention"):
-        shape = {name: samples.columns[name][0] for name in ATTENTION}
-        price = inferring.context_attention(
-            str(shape["kv_dtype"]), int(shape["heads"]), int(shape["kv_heads"]), int(shape["head_dim"])
-        )
-        assert price is not None
-        for chunk, prefix, latency_s in zip(
-            samples.columns["tokens"].tolist(), samples.columns["prefix"].tolist(), samples.latency_s, strict=True
-        ):
-            logs.append(np.log(price.seconds(chunk, prefix) / latency_s))
-            tokens.append(chunk)
-            prefixes.append(prefix)
-    error, chunk, prefix = np.array(logs), np.array(tokens), np.array(prefixes)
-    bands = (("any", 0, 1 << 30, 0, 0), ("up to 128", 0, 128, 1, 1 << 30), ("129 to 512", 129, 512, 1, 1 << 30))
-    for name, least, most, shortest, longest in (*bands, ("over 512", 513, 1 << 30, 1, 1 << 30)):
-        chosen = (chunk >= least) & (chunk <= most) & (prefix >= shortest) & (prefix <= longest)
-        yield f"| {name} | {'any' if longest else 'none'} | {chosen.sum()} | {_errors(error[chosen])} |"
-
-
-def _mixed(data: Path) -> Iterator[str]:
-    """A chunk and decodes in one launch against the sum of their prices."""
-    profile = load_profile(_DATASHEET, "vllm-0.19.0")
-    yield "A chunk and decodes in one launch (RTX PRO 6000, vLLM 0.19) against the price of the chunk, less its floor,"
-    yield "and that of the decodes: as measured alone, or beside the shortest chunk (`mixed_generation`). Kernels for"
-    yield "chunks do not share what query heads of a group read, so decodes beside a chunk cost a multiple:"
-    yield ""
-    yield "| decodes | priced as measured | points | median error | P90 | bias |"
-    yield "|---:|---|---:|---:|---:|---:|"
-    errors: dict[tuple[int, int], list[float]] = {}
-    for samples in _tables(data, "mixed_attention"):
-        columns = samples.columns
-        shape = (
-            str(columns["kv_dtype"][0]),
-            int(columns["heads"][0]),
-            int(columns["kv_heads"][0]),
-            int(columns["head_dim"][0]),
-        )
-        chunks, decodes = profile.context_attention(*shape), profile.generation_attention(*shape)
-        assert chunks is not None
-        assert decodes is not None
-        beside = profile.mixed_generation(*shape)
-        assert beside is not None
-        floor_s = chunks.seconds(1)
-        rows = zip(
-            *(columns[name].tolist() for name in ("tokens", "prefix", "batch", "context")),
-            samples.latency_s,
-            strict=True,
-        )
-        for tokens, prefix, batch, context, latency_s in rows:
-            chunk_s = chunks.seconds(tokens, prefix) - floor_s
-            for way, price in ((0, decodes), (1, beside)):
-                priced = chunk_s + price.seconds(batch, batch * context)
-                errors.setdefault((batch, way), []).append(float(np.log(priced / latency_s)))
-    for batch, way in sorted(errors):
-        logs = np.array(errors[batch, way])
-        yield f"| {batch} | {('alone', 'beside a chunk')[way]} | {len(logs):,} | {_errors(logs)} |"
-
-
-def _tables(data: Path, kind: str) -> list[SampleTable]:
-    tables = llmservingsim.read_device(data / "llmservingsim", "RTXPRO6000")
-    return [table for table in tables if table.kind == kind]
-
-
-def _errors(logs: np.ndarray) -> str:
-    relative = np.abs(np.expm1(logs))
-    return f"{np.median(relative):.1%} | {np.quantile(relative, 0.9):.1%} | {logs.mean():+.1%}"
 
 
 def main() -> int:

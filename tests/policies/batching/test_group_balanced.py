@@ -212,28 +212,20 @@ def test_nobody_waits_for_decodes_that_there_are_not():
     assert policy.limits(replica, 0.0).admit
 
 
-def test_the_time_begins_anew_when_all_have_one():
+@pytest.mark.parametrize(
+    ("ended", "ends_next"),
+    [((0, 1), 2), ((1, 3), 0)],
+    ids=["all groups have a prompt", "a group has nobody who runs"],
+)
+def test_the_time_begins_anew_when_prompts_are_let_in(ended, ends_next):
     twin = Twin(max_waiting_steps=5)
     twin.comes(4).step()
     for _ in range(3):
         twin.step()
-    twin.ends(0)
-    twin.ends(1)
+    for number in ended:
+        twin.ends(number)
     assert twin.comes(2).step() == [4, 5]  # after three steps
-    twin.ends(2)
-    twin.comes()
-    assert [twin.step() for _ in range(5)] == [[], [], [], [], [6]]
-
-
-def test_the_time_begins_anew_when_some_group_had_nobody():
-    twin = Twin(max_waiting_steps=5)
-    twin.comes(4).step()
-    for _ in range(3):
-        twin.step()
-    twin.ends(1)
-    twin.ends(3)
-    assert twin.comes(2).step() == [4, 5]  # after three steps
-    twin.ends(0)
+    twin.ends(ends_next)
     twin.comes()
     assert [twin.step() for _ in range(5)] == [[], [], [], [], [6]]
 
