@@ -12,12 +12,13 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout, not another that may be installed
 
 from calibrate.fit.grids import on_grid
 from calibrate.importers import aiconfigurator
-from docs.attention_checks import mixed, prefixes, unequal_contexts, windows
+from docs.assumption_checks import mixed, other_experts, prefixes, unequal_contexts, windows
 from simcore.cost.calibrated import ErrorQuantiles, KernelProfile, available_profiles, load_profile
 from simcore.cost.calibrated.gemm import GEMM_KEYS
 from simcore.cost.calibrated.table import parse_table
@@ -26,6 +27,8 @@ from simcore.hardware import accelerator_names
 DOCUMENT = Path(__file__).with_name("kernel-fits.md")
 _MEDIAN, _P90 = 0.03, 0.10
 _ENOUGH_PRODUCTS = 1000
+_WIDTHS = (512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)
+_TOKENS = (64, 128, 256, 512, 1024, 2048, 4096)
 _HEAD = """# Kernel fits
 
 Made by `docs/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibrate.md](calibrate.md) says how they are
@@ -48,8 +51,8 @@ _MISSING = """
 - No decodes and chunks in one launch but on those two; no unequal contexts anywhere.
 - No int8 or int4 matrix products anywhere; fp8 neither on the A100 nor the RTX 4090, nvfp4 on the B200 and the RTX PRO
   6000 alone.
-- Experts only for the dtypes listed; none on the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO 6000. Latent
-  attention on H100, H200 and B200, as SGLang runs it.
+- Experts only for the dtypes listed; none on the RTX 4090, and in the vLLM 0.19 profile of the RTX PRO 6000 those of
+  vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang runs it.
 - Collectives within a node of 2, 4 or 8 devices; none for the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO
   6000.
 - Norms, activations and sampling on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19) alone, norms of queries and keys on
@@ -83,7 +86,8 @@ def document(data: Path) -> str:
     lines += ["## Unequal contexts in a batch", "", *unequal_contexts(profiles)]
     lines += ["", "## Windows that were not measured", "", *windows(profiles)]
     lines += ["", "## Chunks over a prefix", "", *prefixes(data)]
-    lines += ["", "## Decodes beside a chunk", "", *mixed(data), ""]
+    lines += ["", "## Decodes beside a chunk", "", *mixed(data)]
+    lines += ["", "## Experts of another version", "", *other_experts(data), ""]
     return "\n".join(lines)
 
 
@@ -133,10 +137,12 @@ def _two_engines(profiles: list[KernelProfile]) -> Iterator[str]:
     """How far two profiles of an accelerator are apart on products in bf16, which all engines leave to cuBLAS."""
     yield "Matrix products in bf16 were measured on one accelerator for several engines, all of which leave them to"
     yield "cuBLAS. What two profiles say of the same product differs by this much, a constant factor taken off: no fit"
-    yield "to the measurements of one day tells those of another better, versions of cuBLAS included."
+    yield "to the measurements of one day tells those of another better, versions of cuBLAS included. What is called"
+    yield "noise above is in a profile's measurements alone: were it the kernels' own, another's would show it too. The"
+    yield "last column is the rank correlation of the two, which are less the noisier a profile is."
     yield ""
-    yield "| accelerator | profiles | products | median | P90 |"
-    yield "|---|---|---:|---:|---:|"
+    yield "| accelerator | profiles | products | median | P90 | noise in common |"
+    yield "|---|---|---:|---:|---:|---:|"
     by_accelerator: dict[str, list[KernelProfile]] = {}
     for profile in profiles:
         by_accelerator.setdefault(profile.accelerator, []).append(profile)
@@ -149,8 +155,17 @@ def _two_engines(profiles: list[KernelProfile]) -> Iterator[str]:
             apart = np.log([ours[product] / theirs[product] for product in common])
             apart = np.abs(apart - np.median(apart))
             median, p90 = np.median(apart), np.quantile(apart, 0.9)
+            noises = [rankdata(_corners(profile)) for profile in (one, other)]
             names = f"{one.engine} {one.version}, {other.engine} {other.version}"
-            yield f"| {accelerator} | {names} | {len(common):,} | {median:.1%} | {p90:.1%} |"
+            alike = np.corrcoef(*noises)[0, 1]
+            yield f"| {accelerator} | {names} | {len(common):,} | {median:.1%} | {p90:.1%} | {alike:.2f} |"
+
+
+def _corners(profile: KernelProfile) -> np.ndarray:
+    """What products in bf16 are off, by four at a time whose n and k differ (``calibrate/fit/noise.py``)."""
+    prices = [[profile.gemm("bf16", n, k) for k in _WIDTHS] for n in _WIDTHS]
+    logs = np.log([[[price.seconds(tokens) for tokens in _TOKENS] for price in row if price] for row in prices])
+    return np.ravel(logs[:-1, :-1] - logs[1:, :-1] - logs[:-1, 1:] + logs[1:, 1:])
 
 
 def _bf16_products(profile: KernelProfile) -> dict[tuple[int, int, int], float]:

@@ -12,15 +12,7 @@ from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.pipeline import PipelineCost
-from simcore.cost.profile_choice import (
-    COLLECTIVES,
-    ELEMENTWISE,
-    LATENT_KINDS,
-    ROOFLINE,
-    chosen_profile,
-    lent,
-    needed_kinds,
-)
+from simcore.cost.profile_choice import ROOFLINE, chosen_profile, lenders, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError, ServetwinError
@@ -280,9 +272,7 @@ def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator
     return KernelPrices(
         Roofline.of(accelerator, efficiency, weights),
         profile,
-        lent(COLLECTIVES, profile, accelerator.name, named),
-        lent(LATENT_KINDS, profile, accelerator.name, named) if kinds >= LATENT_KINDS else None,
-        lent(ELEMENTWISE, profile, accelerator.name, named),
+        lenders(kinds, profile, accelerator.name, named),
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
         expert_kernels=scenario.pricing.expert_kernels,

@@ -1,6 +1,7 @@
 """Which price a kernel takes: the calibrated one where the profile has its shape and dtype, else the roofline's."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from simcore.cost.assumptions import ROUTING
 from simcore.cost.calibrated import KernelProfile
@@ -55,19 +56,16 @@ def expert_dtypes(dtype: str) -> tuple[str, ...]:
 class KernelPrices:
     """Prices of the kernels of one accelerator: by ``profile`` as far as it goes, by ``roofline`` beyond.
 
-    ``borrowed`` is another profile of the accelerator, for collectives that ``profile`` lacks; beyond both they are
-    priced by constants of their kind of link if ``fitted_collectives``. ``latent`` is one for latent attention that
-    ``profile`` lacks, ``elementwise`` one for norms and activations. ``fabric`` is that of the accelerator
-    unless given. ``routing`` is how tokens spread over experts, as the tables name it. ``expert_kernels`` chooses among
-    the kernels of experts that the profile has for one dtype; "auto" takes what the engine takes by default. Raises
-    ``UnknownNameError`` for kernels that the profile does not have.
+    ``lent`` are other profiles of the accelerator, by the kernel kinds that ``profile`` lacks (``profile_choice``).
+    Collectives that neither has are priced by constants of their kind of link if ``fitted_collectives``. ``fabric`` is
+    that of the accelerator unless given. ``routing`` is how tokens spread over experts, as the tables name it.
+    ``expert_kernels`` chooses among the kernels of experts that were measured for one dtype; "auto" takes what the
+    engine takes by default. Raises ``UnknownNameError`` for kernels that were not.
     """
 
     roofline: Roofline
     profile: KernelProfile | None = None
-    borrowed: KernelProfile | None = None
-    latent: KernelProfile | None = None
-    elementwise: KernelProfile | None = None
+    lent: Mapping[str, KernelProfile] = field(default_factory=dict)
     fabric: Fabric | None = None
     fitted_collectives: bool = False
     expert_kernels: str = AUTO
@@ -77,6 +75,10 @@ class KernelPrices:
     def links(self) -> Fabric:
         """How the accelerators reach each other."""
         return self.fabric or Fabric.of(self.roofline.accelerator)
+
+    def profile_of(self, kind: str) -> KernelProfile | None:
+        """The profile that prices a kernel kind: the run's own, or the one that lends what this lacks."""
+        return self.lent.get(kind, self.profile)
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
@@ -101,7 +103,7 @@ class KernelPrices:
         """
         fabric = self.links
         topology = topology or fabric.topology(ranks)
-        measured = self.profile if self.profile is not None and self.profile.collectives is not None else self.borrowed
+        measured = self.profile_of("collective")
         if measured is not None and topology == measured_topology(self.roofline.accelerator):
             found = measured.collectives_of(operation, ranks)
             if found:
@@ -120,8 +122,8 @@ class KernelPrices:
             if shape.head_dim != MLA_HEAD_DIM or work.window_tokens is not None:
                 return AttentionPrices(None, None, None)
             latent = _KV_DTYPES[shape.kv_dtype], shape.heads
-            lent = self.latent or profile
-            found = AttentionPrices(lent.mla_context(*latent), lent.mla_generation(*latent), None)
+            lender = self.lent.get("mla_generation", profile)
+            found = AttentionPrices(lender.mla_context(*latent), lender.mla_generation(*latent), None)
         else:
             asked = _asked(shape, work.window_tokens)
             found = AttentionPrices(
@@ -136,14 +138,14 @@ class KernelPrices:
         if profile is None:
             return None
         if shape is None:
-            return self._elementwise(operator, self.elementwise or profile)
+            return self._elementwise(operator, self.lent.get("elementwise", profile))
         dtype = table_dtype(shape.weights)
         if dtype is None:
             return None
         if isinstance(shape, Matrix):
             return profile.gemm(dtype, shape.outputs, shape.inputs)
         assert isinstance(shape, ExpertMatrices)
-        return self._experts(profile, dtype, shape, operator)
+        return self._experts(self.lent.get("moe", profile), dtype, shape, operator)
 
     def _elementwise(self, operator: Operator, profile: KernelProfile) -> Price | None:
         """An operator that stands for several launches has them priced one by one, with an even share of its bytes."""

@@ -17,12 +17,22 @@ _STAND_IN = "vllm"
 """The engine whose kernels stand for those of a preset that none were measured of, or of which some lack."""
 LATENT_KINDS = frozenset({"mla_context", "mla_generation"})
 COLLECTIVES = frozenset({"collective"})
+EXPERT_KINDS = frozenset({"moe"})
 ELEMENTWISE = frozenset({"elementwise"})
-_MAY_LACK = (frozenset[str](), LATENT_KINDS, COLLECTIVES, LATENT_KINDS | COLLECTIVES)
+_MAY_LACK = (
+    frozenset[str](),
+    LATENT_KINDS,
+    COLLECTIVES,
+    LATENT_KINDS | COLLECTIVES,
+    EXPERT_KINDS,
+    EXPERT_KINDS | LATENT_KINDS,
+    EXPERT_KINDS | COLLECTIVES,
+    EXPERT_KINDS | LATENT_KINDS | COLLECTIVES,
+)
+"""What a profile is taken without where none has it, rather than none be taken."""
 _LENDERS = {LATENT_KINDS: "sglang"}
 """The preset whose kernels of these kinds are lent first, vLLM's of all others. SGLang's latent attention calls the
 public kernels that vLLM calls, those of FlashAttention 3 on Hopper and of FlashInfer on Blackwell."""
-"""What a profile is taken without where none has it, rather than none be taken."""
 
 _load = lru_cache(maxsize=16)(load_profile)
 """Reading a profile takes longer than many a run; variants of one scenario share it."""
@@ -92,13 +102,25 @@ def lent(
     """The newest profile of an accelerator that is ``shipped`` with all ``kinds``, for one that lacks some.
 
     None if the profile has its own, or there is no profile to lend to. Collectives and norms move the same bytes in any
-    engine.
+    engine; experts of bf16 measured under vLLM 0.19 differ little from those of 0.24 (docs/kernel-fits.md).
     """
     if profile is None or not shipped or set(profile.provenance) >= kinds:
         return None
     names = available_profiles(accelerator, kinds)
     engine = _LENDERS.get(kinds, f"{_STAND_IN}-v1")
     return _load(accelerator, max(names, key=lambda name: _rank(name, engine))) if names else None
+
+
+def lenders(
+    needed: frozenset[str], profile: KernelProfile | None, accelerator: str, shipped: bool = True
+) -> dict[str, KernelProfile]:
+    """Who lends a profile what it lacks of ``needed``, collectives and norms included, by kernel kind."""
+    found: dict[str, KernelProfile] = {}
+    for kinds in (COLLECTIVES, ELEMENTWISE, *(kinds for kinds in (LATENT_KINDS, EXPERT_KINDS) if needed >= kinds)):
+        lender = lent(kinds, profile, accelerator, shipped)
+        if lender is not None:
+            found |= dict.fromkeys(kinds, lender)
+    return found
 
 
 def _multiplies(profile: KernelProfile, weights: str) -> bool:

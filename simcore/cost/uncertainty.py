@@ -157,7 +157,7 @@ class DrawnPrices(KernelPrices):
         efficiency = drawn_efficiency(prices.roofline.efficiency, draw)
         drawn = {
             "roofline": replace(prices.roofline, efficiency=efficiency),
-            "routing": drawn_routing(prices.profile, draw) if prices.routing == ROUTING else prices.routing,
+            "routing": drawn_routing(prices.profile_of("moe"), draw) if prices.routing == ROUTING else prices.routing,
             "draw": draw,
         }
         return cls(**{own.name: getattr(prices, own.name) for own in fields(prices)} | drawn)

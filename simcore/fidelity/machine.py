@@ -2,7 +2,7 @@
 
 from simcore.cost.calibrated import available_profiles, load_profile
 from simcore.cost.collectives import PCIE, PCIE_HOST, alpha_beta_constants
-from simcore.cost.profile_choice import AUTO, needed_kinds
+from simcore.cost.profile_choice import AUTO, lenders, needed_kinds
 from simcore.hardware import Accelerator
 from simcore.models import ModelSpec
 
@@ -26,10 +26,10 @@ def pcie_access(accelerator: Accelerator, stated_bytes_per_s: float | None) -> s
 
 
 def kernels_of(accelerator: str, engine: str, version: str, spec: ModelSpec) -> str:
-    """The kernel profile of the engine version that was measured, if it has what a rank needs; else "auto"."""
+    """The kernel profile of the engine version that was measured, if it has or is lent all of a rank; else "auto"."""
     name = f"{engine}-{version}"
-    if name in available_profiles(accelerator) and needed_kinds(spec, 1) <= set(
-        load_profile(accelerator, name).provenance
-    ):
-        return name
-    return AUTO
+    if name not in available_profiles(accelerator):
+        return AUTO
+    profile, needed = load_profile(accelerator, name), needed_kinds(spec, 1)
+    known = {*profile.provenance, *lenders(needed, profile, accelerator)}
+    return name if needed <= known else AUTO

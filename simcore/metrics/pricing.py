@@ -40,6 +40,7 @@ def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
             note = f"{note} {_UNMEASURED.format(name, ', '.join(missing))}"
     return {
         "profile": name,
+        "lent": {kind: lender.name for kind, lender in sorted(facts.cost.prices.lent.items())},
         "shares": shares.by_source,
         "outside_calibrated_range": shares.outside,
         "unmeasured": missing,

@@ -21,7 +21,7 @@ DOCUMENTS = Path(__file__).resolve().parents[2] / "docs"
 FIXED = {"name": "fixed", "tokens": 5}
 DOCUMENT = {
     "model": "smollm2-135m",
-    "cluster": {"accelerator": "l4"},
+    "cluster": {"accelerator": "rtx-pro-6000-blackwell"},  # one whose profile is lent some kernels
     "max_context_tokens": 100,
     "workload": {
         "requests": 30,
@@ -34,7 +34,7 @@ DOCUMENT = {
     "memory": {"tiers": [{"name": "cpu", "capacity_gb": 1}]},
 }
 NAMED_BY_OTHERS = ("counts.rejected_by_reason", "metrics", "slo", "fairness.tenants")
-NAMED_BY_OTHERS += ("kv.tiers", "links", "pricing.shares", "run.versions")
+NAMED_BY_OTHERS += ("kv.tiers", "links", "pricing.lent", "pricing.shares", "run.versions")
 
 
 def tables(document):

@@ -142,7 +142,7 @@ def test_what_elementwise_measurements_lack_is_left_to_the_roofline():
 
 def test_norms_are_priced_by_another_profile_of_the_accelerator():
     device = "rtx-pro-6000-blackwell"
-    lent = prices_on(device, "vllm-0.24.0", elementwise=load_profile(device, "vllm-0.19.0"))
+    lent = prices_on(device, "vllm-0.24.0", lent={"elementwise": load_profile(device, "vllm-0.19.0")})
     own = prices_on(device, "vllm-0.19.0")
     for name in ("norm", "query_key_norm", "mlp_activation"):
         found = operator("qwen3-32b", name, "bf16")

@@ -3,8 +3,17 @@ from pathlib import Path
 
 import pytest
 
-from simcore.cost.calibrated import load_profile
-from simcore.cost.profile_choice import COLLECTIVES, ELEMENTWISE, LATENT_KINDS, chosen_profile, lent, needed_kinds
+from simcore.cost.calibrated import Source, load_profile
+from simcore.cost.operators import layer_operators
+from simcore.cost.profile_choice import (
+    COLLECTIVES,
+    ELEMENTWISE,
+    EXPERT_KINDS,
+    LATENT_KINDS,
+    chosen_profile,
+    lent,
+    needed_kinds,
+)
 from simcore.errors import FileError, InputError
 from simcore.models import load_model
 from simcore.simulation import Simulation
@@ -27,8 +36,9 @@ def test_what_a_model_needs():
         ("a10g", 1, None),
     ],
 )
-def test_auto_takes_the_newest_that_has_what_is_needed(accelerator, ranks, name):
-    profile = chosen_profile("auto", accelerator, needed_kinds(load_model("llama-3.1-8b"), ranks))
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])  # no experts were measured on an RTX 4090
+def test_auto_takes_the_newest_that_has_what_is_needed(model, accelerator, ranks, name):
+    profile = chosen_profile("auto", accelerator, needed_kinds(load_model(model), ranks))
     assert (profile and profile.name) == name
 
 
@@ -87,6 +97,8 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
         (LATENT_KINDS, "l40s", "vllm-0.24.0", None),
         (COLLECTIVES, "rtx-pro-6000-blackwell", "vllm-0.19.0", "vllm-0.24.0"),
         (COLLECTIVES, "rtx-4090", "vllm-0.19.0", None),
+        (EXPERT_KINDS, "rtx-pro-6000-blackwell", "vllm-0.19.0", "vllm-0.24.0"),
+        (EXPERT_KINDS, "rtx-4090", "vllm-0.19.0", None),
         (ELEMENTWISE, "rtx-pro-6000-blackwell", "vllm-0.24.0", "vllm-0.19.0"),
         (ELEMENTWISE, "l40s", "vllm-0.24.0", None),
     ],
@@ -102,21 +114,35 @@ def test_what_a_profile_lacks_another_of_the_accelerator_lends(kinds, accelerato
         assert lent(kinds, found, accelerator) is None
 
 
-def test_latent_attention_is_lent_to_models_that_have_it_alone():
-    def latent(model, ranks):
-        document = {
-            "model": model,
-            "engine": "vllm-v1",
-            "cluster": {"accelerator": "h200-sxm", "tensor_parallel": ranks},
-            "pricing": {"profile": "vllm-0.24.0"},
-            "workload": {
-                "requests": 1,
-                "arrivals": {"name": "constant", "rate_per_s": 1},
-                "prompt_tokens": {"name": "fixed", "tokens": 1},
-                "output_tokens": {"name": "fixed", "tokens": 1},
-            },
-        }
-        return Simulation.prepare(document, Path()).cost.prices.latent
+def prices(model, accelerator, profile, ranks):
+    document = {
+        "model": model,
+        "engine": "vllm-v1",
+        "cluster": {"accelerator": accelerator, "tensor_parallel": ranks},
+        "pricing": {"profile": profile},
+        "workload": {
+            "requests": 1,
+            "arrivals": {"name": "constant", "rate_per_s": 1},
+            "prompt_tokens": {"name": "fixed", "tokens": 1},
+            "output_tokens": {"name": "fixed", "tokens": 1},
+        },
+    }
+    return Simulation.prepare(document, Path()).cost.prices
 
-    assert latent("llama-3.1-8b", 1) is None
-    assert latent("deepseek-v3", 8).name == "h200-sxm/sglang-0.5.14"
+
+def test_latent_attention_is_lent_to_models_that_have_it_alone():
+    assert not LATENT_KINDS & prices("llama-3.1-8b", "h200-sxm", "vllm-0.24.0", 1).lent.keys()
+    found = prices("deepseek-v3", "h200-sxm", "vllm-0.24.0", 8).lent
+    assert {found[kind].name for kind in LATENT_KINDS} == {"h200-sxm/sglang-0.5.14"}
+
+
+def test_experts_are_lent_to_mixtures():
+    device = "rtx-pro-6000-blackwell"
+    assert "moe" not in prices("llama-3.1-8b", device, "vllm-0.19.0", 1).lent
+    found = prices("qwen3-30b-a3b", device, "vllm-0.19.0", 2)
+    assert found.lent["moe"].name == f"{device}/vllm-0.24.0"
+    (experts,) = (one for one in layer_operators(load_model("qwen3-30b-a3b"), "bf16", 2) if one.name == "experts")
+    price = found.operator(experts)
+    assert price.source == Source.CALIBRATED
+    own = found.lent["moe"].moe("bf16", 2048, 768, 8, 128, tensor_parallel=2, distribution="power_law_1.01")
+    assert price.seconds(64) == pytest.approx(own.seconds(64), rel=1e-9)

@@ -19,7 +19,8 @@ def test_the_way_is_the_one_that_reaches_what_the_run_states():
 def test_kernels_are_those_of_the_version_that_ran():
     gpu, dense, experts = "rtx-pro-6000-blackwell", load_model("llama-3.1-8b"), load_model("mixtral-8x7b")
     assert kernels_of(gpu, "vllm", "0.19.0", dense) == "vllm-0.19.0"
-    assert kernels_of(gpu, "vllm", "0.19.0", experts) == "auto"  # that profile has no experts
+    assert kernels_of(gpu, "vllm", "0.19.0", experts) == "vllm-0.19.0"  # which has no experts, but is lent some
+    assert kernels_of("rtx-4090", "vllm", "0.19.0", experts) == "auto"  # where none can lend them
     assert kernels_of(gpu, "vllm", "0.18.0", dense) == "auto"
 
 

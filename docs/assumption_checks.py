@@ -1,4 +1,4 @@
-"""How far prices of attention are from what was measured where they rest on an assumption: parts of kernel-fits.md."""
+"""How far prices are from what was measured where they rest on an assumption: parts of kernel-fits.md."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -130,6 +130,26 @@ def mixed(data: Path) -> Iterator[str]:
     for batch, way in sorted(errors):
         logs = np.array(errors[batch, way])
         yield f"| {batch} | {('alone', 'beside a chunk')[way]} | {len(logs):,} | {_errors(logs)} |"
+
+
+def other_experts(data: Path) -> Iterator[str]:
+    """Experts measured by how many were active against those of another version, all of which tokens in turn reach."""
+    (samples,) = _tables(data, "active_experts")
+    columns = samples.columns
+    width = int(columns["hidden"][0]), int(columns["intermediate"][0]), int(columns["experts_per_token"][0])
+    experts = int(columns["active_experts"].max())
+    price = load_profile(_DATASHEET, "vllm-0.24.0").moe("bf16", *width, experts, distribution="balanced")
+    assert price is not None
+    all_active = samples.select(columns["active_experts"] == experts)
+    tokens = all_active.columns["tokens"].tolist()
+    logs = np.log([price.seconds(count) for count in tokens] / all_active.latency_s)
+    yield f"On the RTX PRO 6000 the profile of vLLM 0.19 is lent experts by that of 0.24. Against all {experts} experts"
+    yield f"of a model (hidden size {width[0]}, {width[1]} wide) as vLLM 0.19 runs them, with {min(tokens)} to"
+    yield f"{max(tokens):,} tokens dealt out in turn:"
+    yield ""
+    yield "| points | median error | P90 | bias |"
+    yield "|---:|---:|---:|---:|"
+    yield f"| {len(logs)} | {_errors(logs)} |"
 
 
 def _tables(data: Path, kind: str) -> list[SampleTable]:
