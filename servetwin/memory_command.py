@@ -22,6 +22,7 @@ _TERMS = {
     "activation_bytes": "activations",
     "runtime_bytes": "context and graphs",
     "collective_bytes": "buffers of collectives",
+    "state_bytes": "states of linear attention",
     "kv_bytes": "left for KV blocks",
 }
 _LENGTHS = {"mean": "the workload's mean", "p99": "the workload's P99", "context": "the longest served"}
@@ -63,6 +64,8 @@ def print_memory(simulation: Simulation, report: MemoryReport, output: Console) 
         if len(report.stages) > 1:
             terms.add_row(f"stage {number}", "", "", "")
         for name, title in _TERMS.items():
+            if name == "state_bytes" and not stage[name]:
+                continue
             share = stage[name] / stage["device_bytes"]
             terms.add_row(title, f"{stage[name]:,}", f"{stage[name] / 2**30:.2f}", f"{share:.1%}")
         if len(report.stages) > 1 and stage["blocks"] is not None:

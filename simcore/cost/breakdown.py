@@ -8,6 +8,7 @@ from simcore.clock import NS_PER_S
 from simcore.cost.calibrated import Source
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.compiled_attention import CompiledAttention, attended_tokens
+from simcore.cost.compiled_linear_attention import CompiledLinearAttention
 from simcore.cost.exchange import deal
 from simcore.cost.operators import AttentionWork, Operator
 from simcore.cost.pipeline import TENSORS_SENT, PipelineCost
@@ -119,6 +120,8 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     ]
     for kind in cost.compiled_attention:
         times += _attention(kind, shape)
+    for linear in cost.linear_attention:
+        times += _linear_attention(linear, shape)
     for all_reduce in cost.all_reduces:
         price, moved = cost.all_reduce_price, own_tokens * all_reduce.bytes_per_token
         seconds = all_reduce.count * price.seconds(moved)
@@ -210,6 +213,28 @@ def _attention(kind: CompiledAttention, shape: StepShape) -> Iterator[OperatorTi
             generation is not None and generation.inside(shape.decodes, read),
             None if generation is None else generation.errors,
         )
+
+
+def _linear_attention(kind: CompiledLinearAttention, shape: StepShape) -> Iterator[OperatorTime]:
+    work, errors = kind.work, None if kind.measured is None else kind.measured.errors
+    tokens = shape.tokens - shape.decodes
+    for name, nanoseconds, own_tokens, requests, inside in (
+        ("prefill", kind.chunks_ns(shape.chunks), tokens, len(shape.chunks), kind.inside(shape.chunks)),
+        ("decode", kind.decodes_ns(shape.decodes), shape.decodes, shape.decodes, kind.inside_decodes(shape.decodes)),
+    ):
+        if requests:
+            flops, moved = work.flops(own_tokens), work.bytes(own_tokens, requests)
+            spread = work.count / kind.groups
+            yield OperatorTime(
+                f"{name}_linear_attention",
+                work.count,
+                nanoseconds / NS_PER_S,
+                spread * flops,
+                spread * moved,
+                str(kind.source),
+                inside,
+                errors,
+            )
 
 
 def _chunk_bytes(work: AttentionWork, tokens: int, computed_tokens: int) -> float:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simcore.cost.assumptions import ROUTING
-from simcore.cost.calibrated import KernelProfile
+from simcore.cost.calibrated import KernelProfile, LinearAttentionPrice
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.cost.collectives import AlphaBetaPrice, alpha_beta_constants, link_share
 from simcore.cost.fabric import Fabric, measured_topology
+from simcore.cost.linear_attention import LinearAttentionWork
 from simcore.cost.operators import MEASURED_AS, AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
 from simcore.cost.prices import (
     AttentionPrices,
@@ -132,6 +133,12 @@ class KernelPrices:
                 profile.mixed_generation(*asked),
             )
         return found.no_faster_than(work.kv_bytes_per_token / self.roofline.accelerator.memory_bandwidth_bytes_per_s)
+
+    def linear_attention(self, work: LinearAttentionWork) -> LinearAttentionPrice | None:
+        """The calibrated price of linear attention, None where the roofline must do."""
+        profile = self.profile_of("linear_attention")
+        shape = work.key_heads, work.value_heads, work.key_head_dim, work.value_head_dim
+        return None if profile is None else profile.linear_attention(*shape)
 
     def _calibrated(self, operator: Operator) -> Price | None:
         shape, profile = operator.shape, self.profile

@@ -10,6 +10,7 @@ from simcore.models import (
     DenseFeedForward,
     LatentAttention,
     LayerGroup,
+    LinearAttention,
     MixtureOfExperts,
     ModelSpec,
     heads_per_rank,
@@ -292,14 +293,18 @@ class _OperatorBuilder:
 
 
 def _projections(
-    everywhere: _OperatorBuilder, attention: Attention | LatentAttention, hidden: int
+    everywhere: _OperatorBuilder, attention: Attention | LatentAttention | LinearAttention, hidden: int
 ) -> Iterator[Operator]:
+    if isinstance(attention, LinearAttention):
+        yield from _linear_projections(everywhere, attention, hidden)
+        return
     heads, build = attention.query_heads, everywhere.of(Role.ATTENTION)
     if isinstance(attention, Attention):
         query = heads * attention.head_dim
         kv_heads = heads_per_rank(attention.kv_heads, build.ranks) * build.ranks
         key_value = kv_heads * (attention.head_dim + attention.value_head_dim)
-        yield build.matmul("qkv_projection", hidden, query + key_value, split="columns")
+        gate = query if attention.output_gate else 0
+        yield build.matmul("qkv_projection", hidden, query + gate + key_value, split="columns")
         if attention.query_key_norm:
             normed = query + kv_heads * attention.head_dim
             launches = ACROSS_HEADS_LAUNCHES if attention.norm_across_heads else 2
@@ -308,6 +313,8 @@ def _projections(
             yield build.elementwise("rotary_and_kv_write", 2 * -(-(query + key_value) // build.ranks), launches=2)
         else:
             yield build.elementwise("kv_write", 2 * -(-key_value // build.ranks))
+        if gate:
+            yield build.elementwise("output_gate", 3 * -(-gate // build.ranks))
     else:
         key_dim = attention.nope_head_dim + attention.rope_head_dim
         latent = attention.kv_lora_rank + attention.rope_head_dim
@@ -325,6 +332,18 @@ def _projections(
     yield output.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
 
 
+def _linear_projections(everywhere: _OperatorBuilder, attention: LinearAttention, hidden: int) -> Iterator[Operator]:
+    """Queries, keys, values and gates of the output; two gates of the state for each head; norm and output."""
+    values = attention.value_heads * attention.value_head_dim
+    build = everywhere.of(Role.ATTENTION)
+    yield build.matmul("linear_projection", hidden, attention.convolved + values, split="columns")
+    gates = replace(build, stored=SIXTEEN_BITS)
+    yield gates.matmul("state_gate_projection", hidden, 2 * attention.value_heads, split="columns")
+    yield build.elementwise("gated_norm", 3 * -(-values // build.ranks))
+    output = everywhere.of(Role.ATTENTION_OUTPUT)
+    yield output.matmul("output_projection", values, hidden, split="rows")
+
+
 def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, ranks: int) -> list[int]:
     """Numbers per token and rank of each input of matrix products that a layer brings to the weights' numbers.
 
@@ -336,7 +355,8 @@ def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, rank
     if Role.ATTENTION in stored.of:
         found += [hidden] + [0, 0] * isinstance(attention, LatentAttention)
     if Role.ATTENTION_OUTPUT in stored.of:
-        found += [heads_per_rank(attention.query_heads, ranks) * attention.value_head_dim]
+        heads = attention.value_heads if isinstance(attention, LinearAttention) else attention.query_heads
+        found += [heads_per_rank(heads, ranks) * attention.value_head_dim]
     if isinstance(block, DenseFeedForward):
         return found + [hidden, -(-block.intermediate_size // ranks)] * (Role.LINEAR in stored.of)
     if Role.EXPERT in stored.of:

@@ -30,13 +30,14 @@ class RangeCounter:
     Whole numbers, so that order is no matter.
     """
 
-    __slots__ = ("_attention", "_contexts", "_ranges", "_split", "_uniform", "steps", "time_ns")
+    __slots__ = ("_attention", "_contexts", "_linear", "_ranges", "_split", "_uniform", "steps", "time_ns")
 
     def __init__(self, cost: StepCost) -> None:
         self._attention = tuple(kind for kind in cost.compiled_attention if kind.calibrated.generation is not None)
         contexts = (kind.calibrated.context for kind in self._attention)
         self._contexts = tuple(context for context in contexts if context is not None)
         self._uniform = len(self._attention) == 1 and self._attention[0].window is None
+        self._linear = tuple(linear for linear in cost.linear_attention if linear.measured is not None)
         self._split = cost.split
         self._ranges: dict[int, list[tuple[int, int]]] = {}
         self.steps: Counter[Shape] = Counter()
@@ -78,6 +79,9 @@ class RangeCounter:
             for _, tokens, computed_tokens in plan.chunks:
                 if not context.inside(tokens, computed_tokens):
                     return False
+        chunks = [(tokens, computed_tokens) for _, tokens, computed_tokens in plan.chunks] if self._linear else ()
+        if not all(linear.inside(chunks) for linear in self._linear):
+            return False
         if plan.decoding:
             ranges = self._ranges.get(plan.decoding) or self._ranges_of(plan.decoding)
             if self._uniform and not plan.stalled:
@@ -97,7 +101,8 @@ class RangeCounter:
             assert kind.calibrated.generation is not None
             price = kind.calibrated.generation.over_total_context(decoding)
             inside = (ceil(price.curve.first), floor(price.curve.last))
-            ranges.append(inside if price.shape_inside else _NOTHING)
+            states_inside = all(linear.inside_decodes(decoding) for linear in self._linear)
+            ranges.append(inside if price.shape_inside and states_inside else _NOTHING)
         return ranges
 
 
@@ -151,6 +156,10 @@ def unmeasured(cost: StepCost) -> list[str]:
             found.append(f"prompt attention{heads} with {dtype} KV")
         if kind.calibrated.generation is None:
             found.append(f"decode attention{heads} with {dtype} KV")
+    for linear in cost.linear_attention:
+        if linear.measured is None:
+            heads = f"{linear.work.key_heads} key and {linear.work.value_heads} value heads"
+            found.append(f"linear attention of {heads}")
     return list(dict.fromkeys(found))
 
 
@@ -230,3 +239,8 @@ def _weigh_attention(cost: StepCost, counter: WorkCounter, weights: defaultdict[
         decode_ns = decode_tokens * max(memory_ns, compute_ns)
         weights[Source.ROOFLINE if generation is None else generation.source] += decode_ns
         weights[Source.ROOFLINE if context is None else context.source] += prefill_pairs * kind.prefill_pair_ns
+    for linear in cost.linear_attention:
+        work, roofline = linear.work, cost.prices.roofline
+        moved = work.bytes(counter.decode_tokens, counter.decode_tokens)
+        seconds = roofline.attention_memory_s(moved) + roofline.attention_compute_s(work.flops(counter.prefill_tokens))
+        weights[linear.source] += work.count * seconds * NS_PER_S / linear.groups

@@ -2,12 +2,13 @@
 
 import re
 from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 
 from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
 from simcore.cost.kernel_prices import expert_dtypes, table_dtype
 from simcore.errors import InputError, nearest_name
-from simcore.models import LatentAttention, MixtureOfExperts, ModelSpec
+from simcore.models import LatentAttention, LinearAttention, MixtureOfExperts, ModelSpec
 from simcore.models.weight_formats import EXPERTS, weight_format
 
 AUTO, ROOFLINE = "auto", "roofline"
@@ -19,15 +20,12 @@ LATENT_KINDS = frozenset({"mla_context", "mla_generation"})
 COLLECTIVES = frozenset({"collective"})
 EXPERT_KINDS = frozenset({"moe"})
 ELEMENTWISE = frozenset({"elementwise"})
-_MAY_LACK = (
-    frozenset[str](),
-    LATENT_KINDS,
-    COLLECTIVES,
-    LATENT_KINDS | COLLECTIVES,
-    EXPERT_KINDS,
-    EXPERT_KINDS | LATENT_KINDS,
-    EXPERT_KINDS | COLLECTIVES,
-    EXPERT_KINDS | LATENT_KINDS | COLLECTIVES,
+LINEAR_KINDS = frozenset({"linear_attention"})
+_LENDABLE = (LINEAR_KINDS, LATENT_KINDS, COLLECTIVES, EXPERT_KINDS)
+_MAY_LACK = tuple(
+    frozenset[str]().union(*lacking)
+    for count in range(len(_LENDABLE) + 1)
+    for lacking in combinations(_LENDABLE, count)
 )
 """What a profile is taken without where none has it, rather than none be taken."""
 _LENDERS = {LATENT_KINDS: "sglang"}
@@ -42,8 +40,12 @@ def needed_kinds(spec: ModelSpec, ranks: int) -> frozenset[str]:
     """The kernel kinds that a model runs on so many tensor-parallel ranks."""
     kinds = {"gemm"}
     for group in spec.layer_groups:
-        latent = isinstance(group.attention, LatentAttention)
-        kinds |= LATENT_KINDS if latent else {"context_attention", "generation_attention"}
+        if isinstance(group.attention, LinearAttention):
+            kinds |= LINEAR_KINDS
+        elif isinstance(group.attention, LatentAttention):
+            kinds |= LATENT_KINDS
+        else:
+            kinds |= {"context_attention", "generation_attention"}
         if isinstance(group.feed_forward, MixtureOfExperts):
             kinds.add("moe")
     if ranks > 1:
@@ -116,7 +118,7 @@ def lenders(
 ) -> dict[str, KernelProfile]:
     """Who lends a profile what it lacks of ``needed``, collectives and norms included, by kernel kind."""
     found: dict[str, KernelProfile] = {}
-    for kinds in (COLLECTIVES, ELEMENTWISE, *(kinds for kinds in (LATENT_KINDS, EXPERT_KINDS) if needed >= kinds)):
+    for kinds in (COLLECTIVES, ELEMENTWISE, *(kinds for kinds in (LINEAR_KINDS, LATENT_KINDS, EXPERT_KINDS) if needed >= kinds)):
         lender = lent(kinds, profile, accelerator, shipped)
         if lender is not None:
             found |= dict.fromkeys(kinds, lender)

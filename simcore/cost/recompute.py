@@ -1,5 +1,6 @@
 """What computing part of a prompt again would take."""
 
+from simcore.cost.linear_attention import linear_attention_work
 from simcore.cost.operators import attention_work, layer_operators
 from simcore.cost.roofline import attended_pairs
 from simcore.memory.kv_bytes import KvFormat
@@ -11,6 +12,7 @@ class RecomputeCost:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._flops_per_token = sum(op.count * op.flops_per_token for op in layer_operators(spec, "bf16", ranks=1))
+        self._flops_per_token += sum(work.count * work.flops_per_token for work in linear_attention_work(spec, ranks=1))
         self._attention = attention_work(spec, KvFormat(), ranks=1)
 
     def flops(self, tokens_before: int, tokens: int) -> float:

@@ -6,9 +6,11 @@ from policies.horizon import FOREVER
 from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.compiled_attention import compile_attention
+from simcore.cost.compiled_linear_attention import compile_linear_attention
 from simcore.cost.decode_attention import DecodeAttention
 from simcore.cost.exchange import deal, expert_exchange, logits_gather
 from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.linear_attention import PROMPT_LAUNCHES, linear_attention_work
 from simcore.cost.operators import (
     Operator,
     all_reduces,
@@ -31,7 +33,7 @@ class StepCost:
     """Prices steps of one model on one accelerator type, ``ranks`` of them in tensor parallel.
 
     A step is the sum of its layers' operators (they depend on its tokens alone and are tabulated), the head over the
-    sampled rows, attention of decodes and of prompt chunks, two all-reduces per layer, and host overhead. Of a pipeline
+    sampled rows, attention of decodes and of prompt chunks, linear attention, two all-reduces per layer, and host overhead. Of a pipeline
     stage, ``part`` are its layers; the embedding is on the first, the head on the last. ``split`` says what else is
     divided: of several data groups the fullest is priced, and instead of summing experts' results, tokens are sent to
     experts and back.
@@ -72,6 +74,9 @@ class StepCost:
         self.exchange = expert_exchange(spec, prices, split, exchanges)
         self.compiled_attention = tuple(compile_attention(work, prices, split, windows) for work in self.attention)
         self._decodes = DecodeAttention(self.compiled_attention)
+        linear = linear_attention_work(spec, ranks)
+        self.linear_attention = tuple(compile_linear_attention(work, prices, split.data) for work in linear)
+        self._state_ns: dict[int, float] = {}
         self._linear_ns: dict[int | tuple[int, int], float] = {}
         self._head_ns: dict[int, float] = {}
         self._base_ns: dict[tuple[int, int, int, int], float] = {}
@@ -80,6 +85,7 @@ class StepCost:
         launches += sum(work.count * work.launches for work in self.attention)
         if not host.compiled:
             launches += sum(work.count * work.uncompiled_launches for work in self.attention)
+        launches += sum(work.count * PROMPT_LAUNCHES for work in linear)
         self.launches = launches
         self._eager_ns: float = launches * host.launch_s * prices.roofline.accelerator.launch_scale * NS_PER_S
 
@@ -155,6 +161,8 @@ class StepCost:
         base = self._without_attention_ns(size, size, size)
         if self.merge is not None:
             base += self._merge_ns(size)
+        if self.linear_attention:
+            base += self.linear_decodes_ns(size)
         return self._decodes.steps_ns(pool, steps, base, within_ns, more)
 
     def step_ns(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> int:
@@ -165,13 +173,23 @@ class StepCost:
             chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
             for attention in self.compiled_attention:
                 attention_ns += attention.chunks_ns(chunks, beside_decodes=plan.decoding > 0)
+            for linear in self.linear_attention:
+                attention_ns += linear.chunks_ns(chunks)
             if self.split.data > 1:
                 own_tokens = self.fullest_group_tokens(chunks, plan.decoding)
         if plan.decoding:
             attention_ns += self._decodes.step_ns(plan, pool) + self._merge_ns(plan.decoding)
+            attention_ns += self.linear_decodes_ns(plan.decoding)
         tokens = self.split.step_tokens(plan.decoding, plan.prefill_tokens)
         requests = plan.decoding + len(plan.chunks)
         return round(self._without_attention_ns(tokens, sampled_rows, requests, own_tokens) + attention_ns)
+
+    def linear_decodes_ns(self, decoding: int) -> float:
+        """Linear attention of so many decodes, which does not depend on their context."""
+        price = self._state_ns.get(decoding)
+        if price is None:
+            price = self._state_ns[decoding] = sum(linear.decodes_ns(decoding) for linear in self.linear_attention)
+        return price
 
     def _merge_ns(self, decoding: int) -> float:
         return 0.0 if self.merge is None else self.merge.seconds(decoding) * NS_PER_S

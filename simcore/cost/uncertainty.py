@@ -23,9 +23,10 @@ from simcore.cost.assumptions import (
     HostOverhead,
     RooflineEfficiency,
 )
-from simcore.cost.calibrated import ContextPrice, GenerationPrice, KernelProfile, Source
+from simcore.cost.calibrated import ContextPrice, GenerationPrice, KernelProfile, LinearAttentionPrice, Source
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.linear_attention import LinearAttentionWork
 from simcore.cost.operators import AttentionWork, Matrix, Operator
 from simcore.cost.prices import AttentionPrices, ElementwisePrice, Price
 
@@ -188,6 +189,17 @@ class DrawnPrices(KernelPrices):
             None if found.generation is None else _drawn_generation(found.generation, decode, beside),
             None if found.mixed is None else _drawn_generation(found.mixed, decode, beside),
         )
+
+    def linear_attention(self, work: LinearAttentionWork) -> LinearAttentionPrice | None:
+        """The calibrated price of linear attention."""
+        found = KernelPrices.linear_attention(self, work)
+        return None if found is None else _drawn_linear(found, self.draw)
+
+
+def _drawn_linear(price: LinearAttentionPrice, draw: Draw) -> LinearAttentionPrice:
+    beside = step_factor(draw)
+    levels = (draw["prefill_attention"], draw["decode_attention"])
+    return price.scaled(*(price_factor(price.errors.quantiles, level) * beside for level in levels))
 
 
 def _drawn_context(price: ContextPrice, level: float, beside: float) -> ContextPrice:

@@ -23,9 +23,12 @@ class WorkCounter:
     __slots__ = (
         "_decode_context",
         "_decode_steps",
+        "_mixed_decodes",
         "_mixed_steps",
+        "_prefill_chunks",
         "_prefill_context",
         "_prefill_pairs",
+        "_prefill_tokens",
         "_split",
         "_windows",
     )
@@ -35,6 +38,7 @@ class WorkCounter:
         self._windows: tuple[int | None, ...] = (None, *window_tokens)
         self._decode_steps: dict[int, int] = {}
         self._mixed_steps: dict[Shape, int] = {}
+        self._mixed_decodes = self._prefill_chunks = self._prefill_tokens = 0
         self._decode_context = [0] * len(self._windows)
         self._prefill_context = [0] * len(self._windows)
         self._prefill_pairs = [0] * len(self._windows)
@@ -54,6 +58,9 @@ class WorkCounter:
         tokens = self._split.step_tokens(plan.decoding, plan.prefill_tokens)
         shape = (tokens, sampled_rows, plan.decoding + len(plan.chunks))
         self._mixed_steps[shape] = self._mixed_steps.get(shape, 0) + 1
+        self._mixed_decodes += plan.decoding
+        self._prefill_chunks += len(plan.chunks)
+        self._prefill_tokens += plan.prefill_tokens
         if plan.decoding:
             self._decode_context[0] += pool.context_tokens + pool.size
             for index, window in enumerate(pool.windows, start=1):
@@ -84,6 +91,16 @@ class WorkCounter:
         index = self._windows.index(window_tokens)
         return self._decode_context[index], self._prefill_pairs[index]
 
+    @property
+    def decode_tokens(self) -> int:
+        """Tokens of decodes."""
+        return self._mixed_decodes + sum(size * steps for size, steps in self._decode_steps.items())
+
+    @property
+    def prefill_tokens(self) -> int:
+        """Tokens of prompt chunks."""
+        return self._prefill_tokens
+
     def host_s(self, cost: StepCost) -> float:
         """Seconds that the host took."""
         return sum(steps * cost.host_ns(*shape) for shape, steps in self.shapes()) / NS_PER_S
@@ -99,7 +116,8 @@ class WorkCounter:
             attention = self._decode_context[index] * work.decode_flops_per_pair
             attention += self._prefill_pairs[index] * work.flops_per_pair
             total += work.count * attention / (cost.split.data * cost.split.context)
-        return total
+        tokens = self.decode_tokens + self._prefill_tokens
+        return total + sum(one.work.count * one.work.flops(tokens) / one.groups for one in cost.linear_attention)
 
     def moved_bytes(self, cost: StepCost) -> float:
         """Bytes of weights, activations and KV cache that one rank must read and write."""
@@ -111,7 +129,10 @@ class WorkCounter:
             index = self._windows.index(work.window_tokens)
             context = self._decode_context[index] + self._prefill_context[index]
             total += work.count * work.kv_bytes_per_token * context / (cost.split.data * cost.split.context)
-        return total
+        decodes = self.decode_tokens
+        tokens, requests = decodes + self._prefill_tokens, decodes + self._prefill_chunks
+        states = (one.work.count * one.work.bytes(tokens, requests) / one.groups for one in cost.linear_attention)
+        return total + sum(states)
 
     def _shapes(self) -> Iterator[tuple[int, int, int, int]]:
         """Tokens, sampled rows and requests of a step, and how many such steps there were, in a fixed order."""

@@ -7,10 +7,12 @@ from simcore.errors import CapacityError
 from simcore.hardware import Accelerator, accelerator_names, load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.kv_groups import KvCacheLayout, kv_cache_layout, pipeline_stages
+from simcore.memory.recurrent_state import request_state_bytes
 from simcore.models import (
     Attention,
     DenseFeedForward,
     LatentAttention,
+    LinearAttention,
     MixtureOfExperts,
     ModelSpec,
     heads_per_rank,
@@ -40,7 +42,8 @@ class MemoryBudget:
     """The memory of one accelerator of a pipeline stage, in bytes, and the KV blocks that fit into what is left.
 
     ``runtime_bytes`` are those of the process (see RUNTIME_OVERHEAD_BYTES), ``collective_bytes`` the buffers that ranks
-    talk through; ``block_bytes`` is this accelerator's part of a block, 0 if none of its layers has a cache.
+    talk through; ``state_bytes`` are kept for the states of linear attention that as many requests have as may run;
+    ``block_bytes`` is this accelerator's part of a block, 0 if none of its layers has a cache.
     """
 
     stage: int
@@ -51,6 +54,7 @@ class MemoryBudget:
     runtime_bytes: int
     collective_bytes: int
     block_bytes: int
+    state_bytes: int = 0
 
     @property
     def usable_bytes(self) -> int:
@@ -65,7 +69,8 @@ class MemoryBudget:
     @property
     def kv_bytes(self) -> int:
         """What is left for KV blocks; negative if the model does not fit."""
-        return self.usable_bytes - self.weight_bytes - self.activation_bytes - self.overhead_bytes
+        taken = self.weight_bytes + self.activation_bytes + self.overhead_bytes + self.state_bytes
+        return self.usable_bytes - taken
 
     @property
     def blocks(self) -> int:
@@ -116,6 +121,7 @@ class MemoryDemand:
                 RUNTIME_OVERHEAD_BYTES,
                 COLLECTIVE_BUFFER_BYTES if ranks * stages * groups * self.context_ranks > 1 else 0,
                 layout.block_bytes[stage],
+                -(-self.max_running_requests // groups) * request_state_bytes(self.spec, ranks, layers),
             )
             for stage, layers in enumerate(pipeline_stages(self.spec.layers, stages))
         )
@@ -128,7 +134,7 @@ class MemoryDemand:
     def require_room_for(self, blocks: int, accelerator: Accelerator, ranks: int, stages: int = 1) -> None:
         """Raise ``CapacityError`` if weights and so many KV blocks are more than all memory of an accelerator."""
         budget = self.budget(accelerator, ranks, stages)
-        needed = budget.weight_bytes + blocks * budget.block_bytes
+        needed = budget.weight_bytes + budget.state_bytes + blocks * budget.block_bytes
         if needed > budget.device_bytes:
             raise CapacityError(
                 f"memory.num_gpu_blocks is {blocks}, which with {budget.weight_bytes / 1e9:.1f} GB of weights needs "
@@ -141,9 +147,11 @@ class MemoryDemand:
         budget = self.budget(accelerator, ranks, stages)
         if budget.blocks:
             return budget
-        needed = budget.weight_bytes + budget.activation_bytes + budget.overhead_bytes + budget.block_bytes
+        needed = budget.usable_bytes - budget.kv_bytes + budget.block_bytes
         parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "
         parts += f"{budget.activation_bytes / 1e9:.1f} GB for activations"
+        if budget.state_bytes:
+            parts += f", {budget.state_bytes / 1e9:.1f} GB for states of {self.max_running_requests:,} running requests"
         devices = ranks * stages * self.data_groups * self.context_ranks
         raise CapacityError(
             f"{self.spec.name} does not fit {devices} {accelerator.name}: {'it' if devices == 1 else 'each'} needs "
@@ -198,7 +206,10 @@ class MemoryDemand:
 
 
 def _block_width(
-    block: DenseFeedForward | MixtureOfExperts, attention: Attention | LatentAttention, ranks: int, data_groups: int
+    block: DenseFeedForward | MixtureOfExperts,
+    attention: Attention | LatentAttention | LinearAttention,
+    ranks: int,
+    data_groups: int,
 ) -> int:
     """Elements per token alive inside a layer's widest block on one rank."""
     matrices = 3 if block.gated else 2
@@ -207,5 +218,8 @@ def _block_width(
     else:
         routed = block.experts_per_token * matrices * -(-block.expert_intermediate_size // (ranks * data_groups))
         feed_forward = routed + matrices * -(-block.shared_intermediate_size // ranks)
+    if isinstance(attention, LinearAttention):
+        projected = attention.convolved + 2 * attention.value_heads * attention.value_head_dim
+        return max(feed_forward, -(-projected // ranks))
     query = heads_per_rank(attention.query_heads, ranks) * 2 * attention.value_head_dim
     return max(feed_forward, query)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from simcore.errors import InputError, UnknownNameError
-from simcore.models.spec import Attention, LatentAttention, ModelSpec, heads_per_rank
+from simcore.models.spec import Attention, LatentAttention, LinearAttention, ModelSpec, heads_per_rank
 
 KV_DTYPE_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}
 """Bits of one number of the cache."""
@@ -106,8 +106,9 @@ def kv_bytes_per_token(
 
 
 def attention_counts(spec: ModelSpec) -> dict[Attention | LatentAttention, int]:
-    """How many layers have each kind of attention, in the order in which the model's groups name them."""
+    """How many layers have each kind of attention with a KV cache, in the order in which the model's groups name them."""
     counts: dict[Attention | LatentAttention, int] = {}
     for group in spec.layer_groups:
-        counts[group.attention] = counts.get(group.attention, 0) + group.count
+        if not isinstance(group.attention, LinearAttention):
+            counts[group.attention] = counts.get(group.attention, 0) + group.count
     return counts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from simcore.errors import CapacityError
 from simcore.memory.kv_bytes import KvFormat, own_caches
-from simcore.models.spec import Attention, LatentAttention, ModelSpec
+from simcore.models.spec import Attention, LatentAttention, LinearAttention, ModelSpec
 
 _ALIKE = 1.5
 """Kinds of layers whose counts differ by less than this factor make one group each, the smaller padded."""
@@ -134,11 +134,12 @@ def kv_cache_layout(
 
 
 def _alike(spec: ModelSpec) -> dict[Attention | LatentAttention, list[int]]:
-    """The layers of each kind of attention, by position in the model."""
+    """The layers of each kind of attention with a KV cache, by position in the model."""
     layers: dict[Attention | LatentAttention, list[int]] = {}
     for index in range(spec.layers):
         (group,) = spec.of_layers(range(index, index + 1))
-        layers.setdefault(group.attention, []).append(index)
+        if not isinstance(group.attention, LinearAttention):
+            layers.setdefault(group.attention, []).append(index)
     return layers
 
 

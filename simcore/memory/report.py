@@ -132,6 +132,7 @@ def _terms(budget: MemoryBudget) -> dict[str, Any]:
         "activation_bytes": budget.activation_bytes,
         "runtime_bytes": budget.runtime_bytes,
         "collective_bytes": budget.collective_bytes,
+        "state_bytes": budget.state_bytes,
         "kv_bytes": budget.kv_bytes,
         "block_bytes": budget.block_bytes,
         "blocks": budget.blocks if budget.block_bytes else None,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from simcore.models import ModelSpec
+from simcore.models import LinearAttention, ModelSpec
 from simcore.scenario import Retention
 
 _SINK_TOKENS = 4
@@ -15,7 +15,7 @@ def with_retention(spec: ModelSpec, retention: Retention, block_size_tokens: int
     Sinks and a window (StreamingLLM, arXiv:2309.17453) take the blocks in which the first ``sink_tokens`` lie and a
     window: as many blocks, read as often, as one window of all these tokens. A budget (H2O, arXiv:2306.14048) keeps
     that many tokens, wherever they are, and takes as much as a window of so many. Layers with a window of their own
-    keep the smaller.
+    keep the smaller; states of linear attention are no part of it.
     """
     kept_tokens = retention.budget_tokens
     if retention.window_tokens is not None:
@@ -25,7 +25,9 @@ def with_retention(spec: ModelSpec, retention: Retention, block_size_tokens: int
     if kept_tokens is None:
         return spec
     groups = tuple(
-        replace(
+        group
+        if isinstance(group.attention, LinearAttention)
+        else replace(
             group,
             attention=replace(
                 group.attention, window_tokens=min(kept_tokens, group.attention.window_tokens or kept_tokens)

@@ -11,7 +11,8 @@ class Attention:
     ``head_dim`` is the width of a query and key head, ``value_head_dim`` of a value head. ``window_tokens`` is
     the sliding window, None when a token sees its whole past. ``query_key_norm`` tells of norms on queries and keys,
     ``norm_across_heads`` that each is over all heads together, so that tensor-parallel ranks must sum it. ``rotary``
-    tells that queries and keys are rotated by their positions, be it in part.
+    tells that queries and keys are rotated by their positions, be it in part. With ``output_gate`` what a query head
+    found is multiplied by a gate as wide, which is projected beside the queries (Qwen3-Next).
     """
 
     query_heads: int
@@ -25,6 +26,7 @@ class Attention:
     norm_across_heads: bool = False
     sinks: bool = False
     rotary: bool = True
+    output_gate: bool = False
 
     @property
     def kv_elements_per_token(self) -> int:
@@ -52,6 +54,37 @@ class LatentAttention:
     def kv_elements_per_token(self) -> int:
         """Numbers that one token leaves in the KV cache of one layer."""
         return self.kv_lora_rank + self.rope_head_dim
+
+
+@dataclass(frozen=True, slots=True)
+class LinearAttention:
+    """Gated delta rule (Yang et al., arXiv:2412.06464): one state per value head, whatever the context.
+
+    Each of ``key_heads`` serves as many of ``value_heads``. The state is ``key_head_dim`` x ``value_head_dim`` numbers
+    a value head; queries, keys and values pass a causal convolution over ``convolution_width`` tokens before, whose
+    last inputs are kept too.
+    """
+
+    key_heads: int
+    value_heads: int
+    key_head_dim: int
+    value_head_dim: int
+    convolution_width: int = 4
+
+    @property
+    def query_heads(self) -> int:
+        """As many as key heads."""
+        return self.key_heads
+
+    @property
+    def kv_elements_per_token(self) -> int:
+        """None in the KV cache: a request has a state instead."""
+        return 0
+
+    @property
+    def convolved(self) -> int:
+        """Numbers of a token's queries, keys and values."""
+        return 2 * self.key_heads * self.key_head_dim + self.value_heads * self.value_head_dim
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +120,7 @@ class LayerGroup:
     """``count`` layers alike in everything but their place."""
 
     count: int
-    attention: Attention | LatentAttention
+    attention: Attention | LatentAttention | LinearAttention
     feed_forward: DenseFeedForward | MixtureOfExperts
 
 

@@ -1,0 +1,73 @@
+"""Linear attention of one kind of layers, compiled once per scenario: prompt chunks, and decodes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from simcore.clock import NS_PER_S
+from simcore.cost.calibrated import LinearAttentionPrice, Source
+from simcore.cost.exchange import deal
+from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.linear_attention import LinearAttentionWork
+from simcore.cost.roofline import Roofline
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledLinearAttention:
+    """Linear attention of the layers alike, all of them together, in nanoseconds.
+
+    What was not ``measured`` takes the longest of its arithmetic, its memory traffic and a floor. Requests are dealt out
+    to ``groups`` of ranks, of which the fullest is priced.
+    """
+
+    work: LinearAttentionWork
+    measured: LinearAttentionPrice | None
+    roofline: Roofline
+    groups: int = 1
+
+    @property
+    def source(self) -> Source:
+        """Where the prices come from."""
+        return Source.ROOFLINE if self.measured is None else self.measured.source
+
+    def chunks_ns(self, chunks: Iterable[tuple[int, int]]) -> float:
+        """Chunks of (tokens, tokens computed before), which do not matter: a state stands for them."""
+        return max(self._own_chunks_ns(own) for own in deal(chunks, self.groups))
+
+    def decodes_ns(self, decoding: int) -> float:
+        """So many requests of one token each."""
+        own = -(-decoding // self.groups)
+        if not own:
+            return 0.0
+        seconds = self._roofline_s(own, own) if self.measured is None else self.measured.decodes_seconds(own)
+        return self.work.count * NS_PER_S * seconds
+
+    def inside(self, chunks: Iterable[tuple[int, int]]) -> bool:
+        """Whether chunks of a group were measured."""
+        if self.measured is None:
+            return False
+        dealt = (own for own in deal(chunks, self.groups) if own)
+        return all(self.measured.inside_chunks(len(own), sum(tokens for tokens, _ in own)) for own in dealt)
+
+    def inside_decodes(self, decoding: int) -> bool:
+        """Whether so many decodes were measured."""
+        return self.measured is not None and self.measured.inside_decodes(-(-decoding // self.groups))
+
+    def _own_chunks_ns(self, chunks: list[tuple[int, int]]) -> float:
+        if not chunks:
+            return 0.0
+        prompts, tokens = len(chunks), sum(tokens for tokens, _ in chunks)
+        if self.measured is None:
+            seconds = self._roofline_s(tokens, prompts)
+        else:
+            seconds = self.measured.chunks_seconds(prompts, tokens)
+        return self.work.count * NS_PER_S * seconds
+
+    def _roofline_s(self, tokens: int, requests: int) -> float:
+        compute_s = self.roofline.attention_compute_s(self.work.flops(tokens))
+        memory_s = self.roofline.attention_memory_s(self.work.bytes(tokens, requests))
+        return max(compute_s, memory_s, self.roofline.efficiency.kernel_floor_s)
+
+
+def compile_linear_attention(work: LinearAttentionWork, prices: KernelPrices, groups: int) -> CompiledLinearAttention:
+    """The linear attention of the layers of ``work`` at such prices."""
+    return CompiledLinearAttention(work, prices.linear_attention(work), prices.roofline, groups)

@@ -1,0 +1,68 @@
+"""Linear attention by the gated delta rule: the work of its kernels on one rank.
+
+Of a value head's state S, key k, query q and value v each token computes S <- decay * S + beta * (v - S k) k^T and S q
+(Yang et al., arXiv:2412.06464, section 3.1), whatever stands before it.
+"""
+
+from dataclasses import dataclass
+
+from simcore.cost.operators import ACTIVATION_BYTES
+from simcore.memory.recurrent_state import linear_attention_counts, state_bytes
+from simcore.models import LinearAttention, ModelSpec, heads_per_rank
+
+STATE_FLOPS = 7
+"""Of each number of the state: one to let it decay, two each to recall what the key holds, to write and to read."""
+PROMPT_LAUNCHES = 10
+"""Convolution, gates, norms of queries and keys (two), and the rule over chunks of tokens: sums of the decay, products of
+keys, their inverse, what is to be written, states, outputs (flash-linear-attention, ops/gated_delta_rule; recalled)."""
+DECODE_LAUNCHES = 2
+"""Convolution and rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearAttentionWork:
+    """The linear attention of ``count`` layers on one rank, between projections and gated norm.
+
+    A token costs ``flops_per_token`` and moves ``bytes_per_token``; a request's state of ``state_bytes`` is read and
+    written once in every step. Heads are those of the rank.
+    """
+
+    count: int
+    key_heads: int
+    value_heads: int
+    key_head_dim: int
+    value_head_dim: int
+    flops_per_token: float
+    bytes_per_token: float
+    state_bytes: float
+
+    def flops(self, tokens: int) -> float:
+        """Floating-point operations of one layer."""
+        return self.flops_per_token * tokens
+
+    def bytes(self, tokens: int, requests: int) -> float:
+        """Bytes that one layer must read and write for so many tokens of so many requests."""
+        return self.bytes_per_token * tokens + 2 * self.state_bytes * requests
+
+
+def linear_attention_work(spec: ModelSpec, ranks: int) -> tuple[LinearAttentionWork, ...]:
+    """The linear attention of the whole model on one of ``ranks`` tensor-parallel ranks, layers alike put together."""
+    counts = linear_attention_counts(spec)
+    return tuple(_work(attention, count, ranks) for attention, count in counts.items())
+
+
+def _work(attention: LinearAttention, count: int, ranks: int) -> LinearAttentionWork:
+    value_heads = heads_per_rank(attention.value_heads, ranks)
+    convolved = -(-attention.convolved // ranks)
+    values = value_heads * attention.value_head_dim
+    state_flops = STATE_FLOPS * values * attention.key_head_dim
+    return LinearAttentionWork(
+        count,
+        heads_per_rank(attention.key_heads, ranks),
+        value_heads,
+        attention.key_head_dim,
+        attention.value_head_dim,
+        flops_per_token=state_flops + 2.0 * attention.convolution_width * convolved,
+        bytes_per_token=(2 * convolved + convolved + values) * ACTIVATION_BYTES,
+        state_bytes=state_bytes(attention, ranks),
+    )
