@@ -18,6 +18,7 @@ from simcore.cost.calibrated.elementwise import ELEMENTWISE_KEYS, ElementwiseTab
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.calibrated.gemm import GEMM_KEYS, GemmPrice, GemmTable
 from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationPrice, GenerationTable
+from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_KEYS, LinearAttentionPrice, LinearAttentionTable
 from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
 from simcore.cost.calibrated.price import CurvePrice
 from simcore.cost.calibrated.table import parse_table
@@ -37,6 +38,7 @@ KEYS = {
     "moe": MOE_KEYS,
     "collective": COLLECTIVE_KEYS,
     "elementwise": ELEMENTWISE_KEYS,
+    "linear_attention": LINEAR_ATTENTION_KEYS,
 }
 """The kernel kinds, each with the columns that tell the rows of its table apart."""
 PROFILE_FILE = "profile.yaml"
@@ -100,6 +102,8 @@ class KernelProfile:
         self.elementwise = (
             ElementwiseTable(parsed["elementwise"], errors["elementwise"]) if "elementwise" in parsed else None
         )
+        kind = "linear_attention"
+        self._linear_attention = LinearAttentionTable(parsed[kind], errors[kind]["all"]) if kind in parsed else None
         self._context = {
             kind: ContextTable(parsed[kind], rates[kind], errors[kind]["all"])
             for kind in ("context_attention", "mla_context")
@@ -154,6 +158,14 @@ class KernelProfile:
         """Latent attention of decodes on the latent itself (weights absorbed), without its projections."""
         table = self._generation.get("mla_generation")
         return None if table is None else table.price(kv_dtype, heads, 1, MLA_HEAD_DIM)
+
+    def linear_attention(
+        self, key_heads: int, value_heads: int, key_head_dim: int, value_head_dim: int
+    ) -> LinearAttentionPrice | None:
+        """A gated delta rule layer of one rank, without its projections: see ``LinearAttentionTable.price``."""
+        if self._linear_attention is None:
+            return None
+        return self._linear_attention.price(key_heads, value_heads, key_head_dim, value_head_dim)
 
     def moe(
         self,
