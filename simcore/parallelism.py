@@ -6,7 +6,7 @@ from simcore.cost.split import Split, busiest_load
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import tensor_parallel_reach
-from simcore.models import LinearAttention, MixtureOfExperts, ModelSpec
+from simcore.models import MixtureOfExperts, ModelSpec
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
 
@@ -86,8 +86,8 @@ def _check_expert_parallel(scenario: Scenario, spec: ModelSpec) -> None:
 
 def _check_context_parallel(scenario: Scenario, spec: ModelSpec) -> None:
     cluster = scenario.cluster
-    if cluster.context_parallel > 1 and any(isinstance(group.attention, LinearAttention) for group in spec.layer_groups):
-        expected = f"1, since {spec.name} has linear attention, whose states cannot be divided by context"
+    if cluster.context_parallel > 1 and spec.has_linear_attention:
+        expected = f"1, since {spec.name} has linear attention, whose states are not divided by context"
         raise InputError("cluster.context_parallel", cluster.context_parallel, expected)
     others = ("pipeline_parallel", "data_parallel", "expert_parallel")
     beside = [name for name in others if getattr(cluster, name) > 1]

@@ -20,6 +20,7 @@ from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.building import build_memory
 from simcore.memory.offloading import Offloading, recompute_time
 from simcore.memory.plan import MemoryPlan, kv_format, weight_dtype
+from simcore.memory.recurrent_state import check_recurrent_state
 from simcore.memory.retention import with_retention
 from simcore.memory.warm_up import check_warm_up, warm_up, with_pins
 from simcore.metrics.distribution import cumulative_points_of_gaps
@@ -77,6 +78,7 @@ class Simulation:
         _check_routing(scenario.cluster)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         check_named_senders(scenario, workload)
+        check_recurrent_state(scenario, spec, has_contents(workload))
         plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
         check_warm_up(scenario, workload, has_contents(workload))
         plan = with_pins(plan, scenario, spec, workload)

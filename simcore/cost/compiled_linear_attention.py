@@ -15,8 +15,8 @@ from simcore.cost.roofline import Roofline
 class CompiledLinearAttention:
     """Linear attention of the layers alike, all of them together, in nanoseconds.
 
-    What was not ``measured`` takes the longest of its arithmetic, its memory traffic and a floor. Requests are dealt out
-    to ``groups`` of ranks, of which the fullest is priced.
+    What was not ``measured`` takes the longest of its arithmetic, its memory traffic and a floor. Requests are dealt
+    out to ``groups`` of ranks, of which the fullest is priced.
     """
 
     work: LinearAttentionWork

@@ -13,10 +13,9 @@ from simcore.models import LinearAttention, ModelSpec, heads_per_rank
 STATE_FLOPS = 7
 """Of each number of the state: one to let it decay, two each to recall what the key holds, to write and to read."""
 PROMPT_LAUNCHES = 10
-"""Convolution, gates, norms of queries and keys (two), and the rule over chunks of tokens: sums of the decay, products of
-keys, their inverse, what is to be written, states, outputs (flash-linear-attention, ops/gated_delta_rule; recalled)."""
-DECODE_LAUNCHES = 2
-"""Convolution and rule."""
+"""Convolution, gates, norms of queries and keys (two), and the rule over chunks of tokens: sums of the decay, products
+of keys, their inverse, what is to be written, states, outputs (flash-linear-attention, ops/gated_delta_rule;
+recalled)."""
 
 
 @dataclass(frozen=True, slots=True)

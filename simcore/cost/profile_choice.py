@@ -118,7 +118,8 @@ def lenders(
 ) -> dict[str, KernelProfile]:
     """Who lends a profile what it lacks of ``needed``, collectives and norms included, by kernel kind."""
     found: dict[str, KernelProfile] = {}
-    for kinds in (COLLECTIVES, ELEMENTWISE, *(kinds for kinds in (LINEAR_KINDS, LATENT_KINDS, EXPERT_KINDS) if needed >= kinds)):
+    of_models = (kinds for kinds in (LINEAR_KINDS, LATENT_KINDS, EXPERT_KINDS) if needed >= kinds)
+    for kinds in (COLLECTIVES, ELEMENTWISE, *of_models):
         lender = lent(kinds, profile, accelerator, shipped)
         if lender is not None:
             found |= dict.fromkeys(kinds, lender)

@@ -33,10 +33,10 @@ class StepCost:
     """Prices steps of one model on one accelerator type, ``ranks`` of them in tensor parallel.
 
     A step is the sum of its layers' operators (they depend on its tokens alone and are tabulated), the head over the
-    sampled rows, attention of decodes and of prompt chunks, linear attention, two all-reduces per layer, and host overhead. Of a pipeline
-    stage, ``part`` are its layers; the embedding is on the first, the head on the last. ``split`` says what else is
-    divided: of several data groups the fullest is priced, and instead of summing experts' results, tokens are sent to
-    experts and back.
+    sampled rows, attention, linear or not, of decodes and of prompt chunks, two all-reduces per layer, and host
+    overhead. Of a pipeline stage, ``part`` are its layers; the embedding is on the first, the head on the last.
+    ``split`` says what else is divided: of several data groups the fullest is priced, and instead of summing experts'
+    results, tokens are sent to experts and back.
     """
 
     def __init__(

@@ -106,7 +106,7 @@ def kv_bytes_per_token(
 
 
 def attention_counts(spec: ModelSpec) -> dict[Attention | LatentAttention, int]:
-    """How many layers have each kind of attention with a KV cache, in the order in which the model's groups name them."""
+    """How many layers have each kind of attention with a KV cache, in the order in which the model names them."""
     counts: dict[Attention | LatentAttention, int] = {}
     for group in spec.layer_groups:
         if not isinstance(group.attention, LinearAttention):

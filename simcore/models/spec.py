@@ -158,6 +158,11 @@ class ModelSpec:
         """Number of transformer layers."""
         return sum(group.count for group in self.layer_groups)
 
+    @property
+    def has_linear_attention(self) -> bool:
+        """Whether requests have states in some layers instead of keys and values."""
+        return any(isinstance(group.attention, LinearAttention) for group in self.layer_groups)
+
     def of_layers(self, layers: range) -> tuple[LayerGroup, ...]:
         """The layer groups of a part of the model: those layers, counted from 0, that a pipeline stage holds."""
         if len(layers) == self.layers:
