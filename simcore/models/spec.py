@@ -100,7 +100,8 @@ class DenseFeedForward:
 class MixtureOfExperts:
     """A routed feed-forward block: each token runs through ``experts_per_token`` of ``experts``.
 
-    ``shared_intermediate_size`` is the total width of the experts that every token runs through (0: none);
+    ``shared_intermediate_size`` is the total width of the experts that every token runs through (0: none), whose result
+    is multiplied by a number of the token's own with ``shared_gate`` (Qwen3-Next);
     ``bias`` tells of the experts, ``router_bias`` of one number per expert added to the router's scores,
     ``router_dtype`` of what engines compute the router in.
     """
@@ -113,6 +114,7 @@ class MixtureOfExperts:
     bias: bool = False
     router_bias: bool = False
     router_dtype: str = "bf16"
+    shared_gate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,16 @@ class Role(Enum):
     LINEAR = "linear"
     EXPERT = "expert"
     ROUTER = "router"
+    GATE = "gate"
     VECTOR = "vector"
 
 
 MATRICES = frozenset({Role.ATTENTION, Role.ATTENTION_OUTPUT, Role.LINEAR, Role.EXPERT})
-"""The matrices of layers, router apart; "linear" ones are those of dense blocks and shared experts."""
+"""The matrices of layers; "linear" ones are those of dense blocks and shared experts.
+
+Not among them: the router, and gates of a number per head or per token (``in_proj_ba`` of linear attention,
+``shared_expert_gate``), which published checkpoints leave in 16 bits.
+"""
 EXPERTS = frozenset({Role.EXPERT})
 
 

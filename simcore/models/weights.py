@@ -9,6 +9,7 @@ from simcore.models.spec import (
     Attention,
     DenseFeedForward,
     LatentAttention,
+    LinearAttention,
     MixtureOfExperts,
     ModelSpec,
 )
@@ -111,8 +112,8 @@ def rank_weight_bytes(
     """Bytes of the weights that one of ``ranks`` tensor-parallel ranks holds, of the whole model or of some layers.
 
     Matrices are split (Megatron-LM, arXiv:1909.08053), those of keys and values by heads, of which a rank has at least
-    one; norms, routers, learned positions and the projections down to a latent are held whole by every rank, as in
-    vLLM. Experts are split over the ranks of all ``data`` groups: dealt out to ``expert`` of them, whose others share
+    one; norms, routers, gates of shared experts, learned positions and the projections down to a latent are held whole
+    by every rank, as in vLLM. Experts are split over the ranks of all ``data`` groups: dealt out to ``expert`` of them, whose others share
     each. Errors are those of ``weight_bytes``.
     """
     chosen = _checked_format(spec, dtype)
@@ -149,11 +150,15 @@ def _vector(length: int, copies: int = 1, active: int = 1, shards: int | None = 
     return Weight(Role.VECTOR, 1, length, copies, active, shards)
 
 
-def _attention(attention: Attention | LatentAttention, hidden_size: int) -> Iterator[Weight]:
+def _attention(attention: Attention | LatentAttention | LinearAttention, hidden_size: int) -> Iterator[Weight]:
     if isinstance(attention, LatentAttention):
         yield from _latent_attention(attention, hidden_size)
         return
-    query_width = attention.query_heads * attention.head_dim
+    if isinstance(attention, LinearAttention):
+        yield from _linear_attention(attention, hidden_size)
+        return
+    gate_width = attention.value_head_dim if attention.output_gate else 0
+    query_width = attention.query_heads * (attention.head_dim + gate_width)
     key_width = attention.kv_heads * attention.head_dim
     value_width = attention.kv_heads * attention.value_head_dim
     heads = attention.kv_heads
@@ -185,6 +190,24 @@ def _latent_attention(attention: LatentAttention, hidden_size: int) -> Iterator[
     yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
 
 
+def _linear_attention(attention: LinearAttention, hidden_size: int) -> Iterator[Weight]:
+    """As ``Qwen3NextGatedDeltaNet`` in transformers has it; ranks hold whole heads, as in vLLM.
+
+    Twice by key heads: queries and keys. Twice by value heads: values and the gate on what was found, then the write
+    strength and the decay of each head's state.
+    """
+    by_key, by_value = attention.key_heads, attention.value_heads
+    key_width, value_width = by_key * attention.key_head_dim, by_value * attention.value_head_dim
+    yield _matrix(key_width, hidden_size, Role.ATTENTION, copies=2, active=2, shards=by_key)
+    yield _matrix(value_width, hidden_size, Role.ATTENTION, copies=2, active=2, shards=by_value)
+    yield _matrix(by_value, hidden_size, Role.GATE, copies=2, active=2, shards=by_value)
+    for width, copies, shards in ((key_width, 2, by_key), (value_width, 1, by_value)):
+        yield _vector(width * attention.convolution_width, copies, active=copies, shards=shards)
+    yield _vector(by_value, copies=2, active=2, shards=by_value)
+    yield _vector(attention.value_head_dim)
+    yield _matrix(hidden_size, value_width, Role.ATTENTION_OUTPUT, shards=by_value)
+
+
 def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) -> Iterator[Weight]:
     if isinstance(block, DenseFeedForward):
         yield from _dense(block, hidden_size)
@@ -194,6 +217,8 @@ def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) 
         yield _vector(block.experts)
     if block.shared_intermediate_size:
         yield from _dense(DenseFeedForward(block.shared_intermediate_size, block.gated, block.bias), hidden_size)
+    if block.shared_gate:
+        yield _matrix(1, hidden_size, Role.GATE, shards=1)
     expert = DenseFeedForward(block.expert_intermediate_size, block.gated, block.bias)
     for weight in _dense(expert, hidden_size):
         role = Role.EXPERT if weight.role is Role.LINEAR else weight.role

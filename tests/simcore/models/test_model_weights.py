@@ -12,6 +12,7 @@ from simcore.models import (
     Attention,
     DenseFeedForward,
     LayerGroup,
+    LinearAttention,
     MixtureOfExperts,
     ModelSpec,
     count_parameters,
@@ -61,6 +62,52 @@ def test_parameters_of_a_mixture_of_experts():
     total, active = count_parameters(ROUTED)
     assert total == every_token + 2 * 8 * EXPERT
     assert active == every_token + 2 * 2 * EXPERT
+
+
+# 2 key heads of 64 x 2 for queries and keys, 4 value heads of 128 x 2 for values and gate; convolution over 4 tokens.
+LINEAR = replace(DENSE, layer_groups=(LayerGroup(2, LinearAttention(2, 4, 64, 128), DenseFeedForward(512)),))
+PROJECTIONS = 256 * (2 * 128 + 2 * 512) + 256 * 512
+HEAD_GATES = 2 * 4 * 256
+CONVOLUTION = (2 * 128 + 512) * 4
+DECAYS = 2 * 4
+GATED_NORM = 128
+
+
+def test_parameters_of_linear_attention():
+    layer = PROJECTIONS + HEAD_GATES + CONVOLUTION + DECAYS + GATED_NORM
+    expected = 2 * EMBEDDING + NORMS + 2 * (layer + FEED_FORWARD)
+    assert count_parameters(LINEAR) == (expected, expected)
+
+
+def test_quantised_linear_attention_keeps_the_gates_of_its_heads_in_16_bits():
+    scales = 4 * (PROJECTIONS + FEED_FORWARD) // (128 * 128)
+    saved = weight_bytes(LINEAR, "bf16") - weight_bytes(LINEAR, "fp8-block")
+    assert saved == 2 * (PROJECTIONS + FEED_FORWARD - scales)
+
+
+def test_a_rank_holds_whole_heads_of_linear_attention():
+    whole = 2 * (NORMS + 2 * GATED_NORM)
+    split = weight_bytes(LINEAR) - whole
+    assert rank_weight_bytes(LINEAR, "bf16", 2) == whole + split // 2
+    by_key = 2 * 2 * (2 * 128 * 256 + 2 * 128 * 4)  # two layers, queries and keys of two heads, 16 bits
+    assert rank_weight_bytes(LINEAR, "bf16", 4) == whole + (split - by_key) // 4 + by_key // 2
+
+
+def test_an_output_gate_is_as_wide_as_what_the_query_heads_found():
+    def gated(attention, gate):
+        group = LayerGroup(2, replace(attention, output_gate=gate), DenseFeedForward(512))
+        return count_parameters(replace(DENSE, layer_groups=(group,))).total
+
+    for attention in (Attention(4, 2, 64, 64), Attention(4, 2, 64, 32)):
+        assert gated(attention, True) - gated(attention, False) == 2 * 256 * 4 * attention.value_head_dim
+
+
+def test_the_gate_of_a_shared_expert_is_one_row_that_every_rank_holds():
+    block = replace(ROUTED.layer_groups[0].feed_forward, shared_gate=True)
+    gated = replace(ROUTED, layer_groups=(replace(ROUTED.layer_groups[0], feed_forward=block),))
+    assert count_parameters(gated).active - count_parameters(ROUTED).active == 2 * 256
+    assert weight_bytes(gated, "fp8") - weight_bytes(ROUTED, "fp8") == 2 * 2 * 256
+    assert rank_weight_bytes(gated, None, 4) - rank_weight_bytes(ROUTED, None, 4) == 2 * 2 * 256
 
 
 @pytest.mark.parametrize(("dtype", "size"), [("bf16", 2), ("fp16", 2), ("fp32", 4)])
