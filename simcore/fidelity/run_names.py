@@ -21,9 +21,12 @@ _CHECKPOINT_FORMATS = {
     ("kimi-k2.5", "nvfp4"): "nvfp4-experts",
     ("kimi-k2.5", "int4"): "int4-experts",
     ("kimi-k2.5", "fp8"): "fp8-block",
+    ("qwen3.5-397b-a17b", "fp8"): "fp8-block",
+    ("qwen3.5-397b-a17b", "nvfp4"): "nvfp4-experts",
 }
 """What a precision stands for in the checkpoint that is served of a model: DeepSeek-R1-0528-FP4-V2 (the harness's
-.github/configs/nvidia-master.yaml), Kimi-K2.5-NVFP4, Kimi-K2.5 as it is published, and Kimi-K2-Instruct."""
+.github/configs/nvidia-master.yaml), Kimi-K2.5-NVFP4, Kimi-K2.5 as it is published, Kimi-K2-Instruct, and Qwen3.5's
+FP8 and NVFP4 (of the latter that experts alone are in 4 bits; recalled)."""
 _SIMULATED_PRECISIONS = ("bf16", "fp16", "fp8", "fp8-block", "mxfp4", "int4-experts")
 
 

@@ -35,7 +35,7 @@ def request_state_bytes(spec: ModelSpec, ranks: int = 1, layers: range | None = 
 
 
 def check_recurrent_state(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> None:
-    """Raise ``InputError`` for what needs states that requests have left, or moves them: only blocks are kept and moved.
+    """Raise ``InputError`` for what would need states to be kept or moved as blocks are.
 
     A prefix cache does no harm where requests have nothing to find in it.
     """
