@@ -14,7 +14,8 @@ from simcore.validation import explain
 
 _BY_ARCHITECTURE = {name: family for family in FAMILIES for name in family.architectures}
 _BY_MODEL_TYPE = {name: family for family in FAMILIES for name in family.model_types}
-_PRECISION_KEYS = ("torch_dtype", "dtype", "quantization_config")
+_SHARED_KEYS = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
+"""Keys that a multimodal model may state for its language model too."""
 
 
 def load_config_file(path: Path) -> ModelSpec:
@@ -40,7 +41,7 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
     """
     text = config.get("text_config")
     if isinstance(text, dict):
-        shared = {key: config[key] for key in _PRECISION_KEYS if key in config}
+        shared = {key: config[key] for key in _SHARED_KEYS if key in config}
         config, source = shared | text, f"{source}text_config."
     family = _family(config, source)
     if config.get("torch_dtype") is None and "dtype" in config:

@@ -113,8 +113,8 @@ def rank_weight_bytes(
 
     Matrices are split (Megatron-LM, arXiv:1909.08053), those of keys and values by heads, of which a rank has at least
     one; norms, routers, gates of shared experts, learned positions and the projections down to a latent are held whole
-    by every rank, as in vLLM. Experts are split over the ranks of all ``data`` groups: dealt out to ``expert`` of them, whose others share
-    each. Errors are those of ``weight_bytes``.
+    by every rank, as in vLLM. Experts are split over the ranks of all ``data`` groups: dealt out to ``expert`` of
+    them, whose others share each. Errors are those of ``weight_bytes``.
     """
     chosen = _checked_format(spec, dtype)
     total = 0
@@ -217,8 +217,8 @@ def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) 
         yield _vector(block.experts)
     if block.shared_intermediate_size:
         yield from _dense(DenseFeedForward(block.shared_intermediate_size, block.gated, block.bias), hidden_size)
-    if block.shared_gate:
-        yield _matrix(1, hidden_size, Role.GATE, shards=1)
+        if block.shared_gate:
+            yield _matrix(1, hidden_size, Role.GATE, shards=1)
     expert = DenseFeedForward(block.expert_intermediate_size, block.gated, block.bias)
     for weight in _dense(expert, hidden_size):
         role = Role.EXPERT if weight.role is Role.LINEAR else weight.role

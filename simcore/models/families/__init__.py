@@ -8,6 +8,7 @@ from simcore.models.families.llama import LlamaConfig, MistralConfig, MixtralCon
 from simcore.models.families.minimax import MiniMaxM2Config
 from simcore.models.families.opt import OPTConfig
 from simcore.models.families.qwen import Qwen2Config, Qwen3Config, Qwen3MoeConfig
+from simcore.models.families.qwen_next import Qwen3NextConfig, Qwen35Config, Qwen35MoeConfig
 
 __all__ = ["FAMILIES", "DecoderConfig"]
 
@@ -18,6 +19,9 @@ FAMILIES: tuple[type[DecoderConfig], ...] = (
     Qwen2Config,
     Qwen3Config,
     Qwen3MoeConfig,
+    Qwen3NextConfig,
+    Qwen35Config,
+    Qwen35MoeConfig,
     Gemma2Config,
     Gemma3Config,
     Phi3Config,

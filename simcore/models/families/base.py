@@ -13,11 +13,12 @@ from simcore.models.spec import (
     DenseFeedForward,
     LatentAttention,
     LayerGroup,
+    LinearAttention,
     MixtureOfExperts,
     ModelSpec,
 )
 
-Layer = tuple[Attention | LatentAttention, DenseFeedForward | MixtureOfExperts]
+Layer = tuple[Attention | LatentAttention | LinearAttention, DenseFeedForward | MixtureOfExperts]
 # Published models have at most some hundred layers; a number beyond this is a slip of the pen.
 LayerCount = Annotated[int, Field(gt=0, le=10_000)]
 LayerType = Literal["full_attention", "sliding_attention"]
@@ -180,6 +181,14 @@ class GroupedQueryConfig(DecoderConfig):
             )
         return head_dim
 
+    @field_validator("layer_types", check_fields=False)
+    @classmethod
+    def _one_type_for_each_layer(cls, types: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        layers = info.data.get("num_hidden_layers")
+        if types is not None and layers is not None and len(types) != layers:
+            raise ValueError(f"one entry for each of the {layers} layers, not {len(types)}")
+        return types
+
 
 class WindowedConfig(GroupedQueryConfig):
     """A family in which some layers slide: told layer by layer in ``layer_types``, else by the family's own rule."""
@@ -198,14 +207,6 @@ class WindowedConfig(GroupedQueryConfig):
         else:
             sliding = self.layer_types[index] == "sliding_attention"
         return self.sliding_window if sliding else None
-
-    @field_validator("layer_types")
-    @classmethod
-    def _one_type_for_each_layer(cls, types: list[LayerType] | None, info: ValidationInfo) -> list[LayerType] | None:
-        layers = info.data.get("num_hidden_layers")
-        if types is not None and layers is not None and len(types) != layers:
-            raise ValueError(f"one entry for each of the {layers} layers, not {len(types)}")
-        return types
 
 
 class RoutedConfig(DecoderConfig):

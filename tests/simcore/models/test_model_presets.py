@@ -1,5 +1,7 @@
 """The models known by name, against the numbers that their publishers and the Hugging Face hub state."""
 
+from dataclasses import replace
+
 import pytest
 
 from simcore.errors import UnknownNameError
@@ -7,6 +9,7 @@ from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.models import (
     Attention,
     LatentAttention,
+    LinearAttention,
     MixtureOfExperts,
     count_parameters,
     input_embedding_parameters,
@@ -20,9 +23,11 @@ from simcore.models import (
 # Parameters: the count of the safetensors files on the Hugging Face hub, where the hub states one. Not so: gemma-3-27b
 # (as llama.cpp counts the language model), gpt-oss (as GGUF metadata count them), deepseek-v3 (the hub's 684531386000
 # less scales and multi-token prediction), kimi-k2.5 and minimax-m2.5 (worked out from their configurations; 1026.5 and
-# 228.7 billion published), OPT (worked out by hand from arXiv:2205.01068, table 1).
-# KV bytes: layers x KV heads x (key + value width) x 2, worked out by hand; opt-13b is the 800 KB of the
-# PagedAttention paper (arXiv:2309.06180, section 3), llama-3.1-405b, qwen2.5-72b and deepseek-v3 stand in
+# 228.7 billion published), qwen3-next (that of Qwen3-Coder-Next, of the same shape without multi-token prediction),
+# qwen3.5 (the hub's 403397928944 less vision tower and multi-token prediction), OPT (worked out by hand from
+# arXiv:2205.01068, table 1).
+# KV bytes: layers (of full attention) x KV heads x (key + value width) x 2, worked out by hand; opt-13b is the 800 KB
+# of the PagedAttention paper (arXiv:2309.06180, section 3), llama-3.1-405b, qwen2.5-72b and deepseek-v3 stand in
 # "Insights into DeepSeek-V3" (arXiv:2505.09343, table 1).
 EXACT = {
     "deepseek-v2-lite": (15_706_484_224, 27 * 576 * 2),
@@ -55,6 +60,8 @@ EXACT = {
     "qwen3-30b-a3b": (30_532_122_624, 48 * 4 * 256 * 2),
     "qwen3-32b": (32_762_123_264, 64 * 8 * 256 * 2),
     "qwen3-8b": (8_190_735_360, 36 * 8 * 256 * 2),
+    "qwen3-next-80b-a3b": (79_674_391_296, 12 * 2 * 512 * 2),
+    "qwen3.5-397b-a17b": (396_346_350_336, 15 * 2 * 512 * 2),
     "smollm2-135m": (134_515_008, 30 * 3 * 128 * 2),
     "yi-34b": (34_388_917_248, 60 * 8 * 256 * 2),
 }
@@ -135,6 +142,29 @@ def test_weights_take_the_bytes_of_the_published_checkpoint(name, expected):
     assert weight_bytes(load_model(name)) == expected
 
 
+def test_qwen3_next_with_its_prediction_module_has_as_many_parameters_as_its_repository():
+    spec = load_model("qwen3-next-80b-a3b")
+    _, full = spec.layer_groups
+    deeper = replace(spec, layer_groups=(*spec.layer_groups, replace(full, count=1)), layer_order=())
+    # One more layer of full attention, a projection from twice the width, and three norms.
+    module = 2 * 2048 * 2048 + 3 * 2048
+    assert count_parameters(deeper).total + module == 81_324_862_720
+
+
+def test_qwen3_coder_next_in_fp8_has_as_many_scales_as_its_repository():
+    # Numbers in the safetensors files of Qwen3-Coder-Next-FP8, less those of Qwen3-Coder-Next: a scale per 128 x 128.
+    # They are what they are only with gates of heads and shared experts, routers and embeddings left in 16 bits.
+    scales = 79_679_212_800 - 79_674_391_296
+    spec = load_model("qwen3-next-80b-a3b")
+    assert weight_bytes(spec, "fp8-block") == weight_bytes(spec) - scales * 128 * 128 + 4 * scales
+
+
+def test_qwen35_takes_the_bytes_of_its_checkpoint_but_for_numbers_in_32_bits():
+    # 792692717952 bytes of the language model, of which the decay and the norm of linear layers are in fp32.
+    fp32 = 45 * (64 + 128)
+    assert weight_bytes(load_model("qwen3.5-397b-a17b")) == 792_692_717_952 - 2 * fp32
+
+
 def test_windows_are_where_the_models_have_them():
     def windows(name):
         return [(group.count, group.attention.window_tokens) for group in load_model(name).layer_groups]
@@ -166,6 +196,10 @@ def test_the_traits_of_each_family_are_read():
     assert all(group.attention == LatentAttention(16, 512, None, 128, 64, 128) for group in lite.layer_groups)
     assert lite.layer_groups[1].feed_forward == MixtureOfExperts(64, 6, 1408, shared_intermediate_size=2816)
     assert all(group.attention.sinks for group in load_model("gpt-oss-120b").layer_groups)
+    linear, full = load_model("qwen3.5-397b-a17b").layer_groups
+    assert (linear.count, linear.attention) == (45, LinearAttention(16, 64, 128, 128, 4))
+    assert (full.count, full.attention) == (15, Attention(32, 2, 256, 256, query_key_norm=True, output_gate=True))
+    assert full.feed_forward == linear.feed_forward == MixtureOfExperts(512, 10, 1024, 1024, shared_gate=True)
 
 
 def test_every_preset_says_where_its_facts_come_from():

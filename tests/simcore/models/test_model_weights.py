@@ -168,7 +168,9 @@ def test_a_rank_holds_its_share_of_matrices_and_all_of_norms_and_routers():
     assert rank_weight_bytes(ROUTED, "bf16", 4) == whole + (split - kv) // 4 + kv // 2
 
 
-@pytest.mark.parametrize("name", ["llama-3.1-8b", "deepseek-v2-lite", "gpt-oss-20b", "mixtral-8x7b"])
+@pytest.mark.parametrize(
+    "name", ["llama-3.1-8b", "deepseek-v2-lite", "gpt-oss-20b", "mixtral-8x7b", "qwen3-next-80b-a3b"]
+)
 def test_the_stages_of_a_pipeline_hold_the_whole_model(name):
     spec = load_model(name)
     cuts = (0, 1, 7, spec.layers)
