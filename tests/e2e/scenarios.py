@@ -18,12 +18,14 @@ from simcore.models import load_preset
 from simcore.result import Result
 from simcore.simulation import Simulation
 
-SOME_WINDOWS, ALL_WINDOWS = "some-windows", "all-windows"
-"""Folders with a Gemma-3 and a Mistral whose windows are so small that most requests cross them."""
+SOME_WINDOWS, ALL_WINDOWS, SOME_LINEAR = "some-windows", "all-windows", "some-linear"
+"""Folders with a Gemma-3 and a Mistral whose windows are so small that most requests cross them, and with a small
+Qwen3-Next."""
 LONGEST_TOKENS = {
     "smollm2-135m": 160,
     SOME_WINDOWS: 120,
     ALL_WINDOWS: 120,
+    SOME_LINEAR: 160,
     "deepseek-v2-lite": 160,
     "gpt-oss-20b": 260,  # beyond its window of 128
     "gemma-3-27b": 1300,  # beyond its window of 1024
@@ -32,6 +34,7 @@ STEP_S = {
     "smollm2-135m": 1.2e-3,
     SOME_WINDOWS: 0.02,
     ALL_WINDOWS: 0.006,
+    SOME_LINEAR: 2e-3,
     "deepseek-v2-lite": 5e-3,
     "gpt-oss-20b": 3e-3,
     "gemma-3-27b": 0.03,
@@ -81,6 +84,7 @@ def write_models(folder: Path) -> None:
     for name, config in (
         (SOME_WINDOWS, some),
         (ALL_WINDOWS, load_preset("mistral-7b").config | {"sliding_window": 40}),
+        (SOME_LINEAR, load_preset("qwen3-next-80b-a3b").config | {"num_hidden_layers": 12, "num_experts": 32}),
     ):
         (folder / name).mkdir(exist_ok=True)
         (folder / name / "config.json").write_text(json.dumps(config))

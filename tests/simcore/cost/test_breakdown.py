@@ -38,7 +38,9 @@ def simulated_s(cost, shape):
 
 
 @pytest.mark.parametrize("calibrated", [False, True])
-@pytest.mark.parametrize(("model", "ranks"), [("llama-3.1-8b", 2), ("gpt-oss-20b", 1), ("deepseek-v2-lite", 1)])
+@pytest.mark.parametrize(
+    ("model", "ranks"), [("llama-3.1-8b", 2), ("gpt-oss-20b", 1), ("deepseek-v2-lite", 1), ("qwen3-next-80b-a3b", 4)]
+)
 def test_operators_add_up_to_the_simulated_step(model, ranks, calibrated):
     cost = cost_of(model, calibrated, ranks)
     for text in SHAPES:

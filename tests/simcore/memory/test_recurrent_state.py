@@ -1,0 +1,75 @@
+import pytest
+
+from servetwin.api import prepare
+from simcore.errors import CapacityError, InputError
+from simcore.memory.recurrent_state import linear_attention_counts, request_state_bytes
+from simcore.memory.report import memory_report
+from simcore.models import LinearAttention, load_model
+
+NEXT = load_model("qwen3-next-80b-a3b")
+OF_A_LAYER = 32 * 128 * 128 * 4 + 3 * (2 * 16 * 128 + 32 * 128) * 2
+"""32 value heads with a state of 128 x 128 in 32 bits; three earlier inputs of the convolution in 16."""
+
+
+def scenario(**sections):
+    return {
+        "model": "qwen3-next-80b-a3b",
+        "cluster": {"accelerator": "h100-sxm", "tensor_parallel": 4},
+        "scheduler": {"batching": {"max_running_requests": 100}},
+        "workload": {
+            "requests": 10,
+            "arrivals": {"name": "constant", "rate_per_s": 1},
+            "prompt_tokens": {"name": "fixed", "tokens": 900},
+            "output_tokens": {"name": "fixed", "tokens": 100},
+        },
+    } | sections
+
+
+def test_three_layers_in_four_have_a_state():
+    assert linear_attention_counts(NEXT) == {LinearAttention(16, 32, 128, 128): 36}
+    assert request_state_bytes(NEXT) == 36 * OF_A_LAYER
+    assert request_state_bytes(NEXT, ranks=4) == 36 * OF_A_LAYER // 4
+    assert request_state_bytes(NEXT, layers=range(8)) == 6 * OF_A_LAYER
+    assert request_state_bytes(load_model("llama-3.1-8b")) == 0
+
+
+def test_states_are_kept_for_all_that_may_run():
+    def terms(slots):
+        simulation = prepare(scenario(scheduler={"batching": {"max_running_requests": slots}}))
+        report = memory_report(simulation.memory, simulation.workload, simulation.max_context_tokens)
+        return report.stages[0]
+
+    few, many = terms(1), terms(101)
+    assert few["state_bytes"] == 9 * OF_A_LAYER
+    assert many["state_bytes"] == 101 * few["state_bytes"]
+    taken = sum(many[name] for name in ("weight_bytes", "activation_bytes", "runtime_bytes", "collective_bytes"))
+    assert many["kv_bytes"] == many["usable_bytes"] - taken - many["state_bytes"]
+    assert many["block_bytes"] == 12 * 16 * 2 * 256 * 2  # of the other twelve layers, one KV head a rank
+
+
+def test_slots_whose_states_do_not_fit_are_named():
+    with pytest.raises(CapacityError, match=r"GB for states of 2,048 running requests"):
+        prepare(scenario(scheduler={"batching": {"max_running_requests": 2048}}))
+
+
+@pytest.mark.parametrize(
+    ("sections", "field"),
+    [
+        ({"memory": {"prefix_caching": True, "tiers": [{"name": "cpu", "capacity_gb": 1}]}}, "memory.tiers"),
+        ({"scheduler": {"preemption": {"mode": "swap"}}}, "scheduler.preemption.mode"),
+        (
+            {"cluster": {"accelerator": "h100-sxm", "tensor_parallel": 4, "context_parallel": 2}},
+            "cluster.context_parallel",
+        ),
+    ],
+)
+def test_what_would_move_or_divide_states_is_refused(sections, field):
+    with pytest.raises(InputError, match=rf"^{field} is .* since qwen3-next-80b-a3b has (layers of )?linear attention"):
+        prepare(scenario(**sections))
+
+
+def test_a_prefix_cache_is_refused_where_prompts_have_something_in_common():
+    assert prepare(scenario(memory={"prefix_caching": True})).spec is not None
+    workload = scenario()["workload"] | {"prefix": [{"tokens": 512}]}
+    with pytest.raises(InputError, match=r"^memory\.prefix_caching is .*, expected false"):
+        prepare(scenario(memory={"prefix_caching": True}, workload=workload))
