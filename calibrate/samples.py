@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.cost.calibrated.elementwise import ELEMENTWISE_KEYS
+from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_KEYS
 from simcore.cost.calibrated.moe import MOE_KEYS
 from simcore.errors import FileError
 
@@ -25,13 +26,14 @@ SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
     "active_experts": ("dtype", "hidden", "intermediate", "tokens", "experts_per_token", "active_experts"),
     "collective": ("operation", "implementation", "nodes", "ranks_per_node", "bytes"),
     "elementwise": (*ELEMENTWISE_KEYS, "tokens"),
+    "linear_attention": (*LINEAR_ATTENTION_KEYS, "tokens"),
     "layer": ("name", "model", "tensor_parallel", "tokens"),
     "prompt_pass": ("model", "tensor_parallel", "batch", "prompt_tokens"),
     "token_pass": ("model", "tensor_parallel", "batch", "prompt_tokens", "output_tokens"),
 }
 """The kernel kinds, each with its shape parameters. docs/calibrate.md says what they mean."""
 TEXT_COLUMNS = frozenset(
-    ("dtype", "kv_dtype", "distribution", "operation", "implementation", "operator", "name", "model")
+    ("dtype", "kv_dtype", "distribution", "operation", "implementation", "operator", "phase", "name", "model")
 )
 _MAY_BE_ZERO = frozenset(("window", "prefix", "bytes", "context"))
 _ABSENT_IN_A_MIX = frozenset(("tokens", "batch"))
@@ -88,6 +90,12 @@ class SampleTable:
         if "kv_heads" in self.columns:
             kv_heads = self.columns["kv_heads"]
             self._refuse(kv_heads > self.columns["heads"], "kv_heads", kv_heads, "no more than there are heads")
+        if self.kind == "linear_attention":
+            value_heads, tokens = self.columns["value_heads"], self.columns["tokens"]
+            uneven = value_heads % self.columns["key_heads"] != 0
+            self._refuse(uneven, "value_heads", value_heads, "a multiple of the key heads")
+            several = (self.columns["phase"] == "generation") & (tokens != 1)
+            self._refuse(several, "tokens", tokens, "1 in generation")
         return self
 
     def _refuse(self, bad: NDArray[np.bool_], name: str, values: NDArray[Any], expected: str) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from calibrate.fit.grids import split_by
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.importers import aiconfigurator, llmservingsim
 from calibrate.profile_writer import Origin, write_profile
-from calibrate.samples import SampleTable, joined
+from calibrate.samples import SHAPE_COLUMNS, SampleTable, joined
 
 PROFILES = Path(__file__).resolve().parent.parent / "hardware_profiles"
 REPOSITORY = Origin(
@@ -43,19 +44,22 @@ class Recipe:
     marlin_from: str | None = None
 
 
+_FAMILIES = ("attention", "gemm", "moe", "mla", "linear_attention", "comm")
+
+
 def _vllm(version: str, all_reduce: str, nccl: str) -> tuple[str, ...]:
-    families = ("attention", "gemm", "moe")
+    families = ("attention", "gemm", "linear_attention", "moe")
     return (*(f"{name}/vllm/{version}" for name in families), f"comm/vllm/{all_reduce}", f"comm/nccl/{nccl}")
 
 
 def _trtllm(nccl: str) -> tuple[str, ...]:
     version = "1.3.0rc20"
-    return (*(f"{name}/trtllm/{version}" for name in ("attention", "gemm", "moe", "mla", "comm")), f"comm/nccl/{nccl}")
+    return (*(f"{name}/trtllm/{version}" for name in _FAMILIES), f"comm/nccl/{nccl}")
 
 
 def _sglang(nccl: str) -> tuple[str, ...]:
     version = "0.5.14"
-    return (*(f"{name}/sglang/{version}" for name in ("attention", "gemm", "moe", "mla", "comm")), f"comm/nccl/{nccl}")
+    return (*(f"{name}/sglang/{version}" for name in _FAMILIES), f"comm/nccl/{nccl}")
 
 
 _HOPPER = (("h100-sxm", "h100_sxm"), ("h200-sxm", "h200_sxm"))
@@ -146,7 +150,11 @@ def make(recipe: Recipe, data: Path, wheel: Path) -> None:
 
 
 def trimmed(samples: SampleTable) -> SampleTable:
-    """The samples without shapes that hardly any service runs, so that profiles stay small."""
+    """The samples without shapes that hardly any service runs, so that profiles stay small.
+
+    Of linear attention no more than 32,768 tokens in one launch, the largest chunk budgets; and no repeat that took a
+    twentieth longer than the fastest of its shape, which something else held up: rare but on one machine.
+    """
     columns = samples.columns
     if samples.kind == "moe":
         return samples.select((columns["tensor_parallel"] <= 8) & (columns["expert_parallel"] <= 64))
@@ -159,6 +167,10 @@ def trimmed(samples: SampleTable) -> SampleTable:
         return samples.select(columns["batch"] <= 64)
     if samples.kind == "generation_attention":
         return samples.select(columns["batch"] <= 1024)
+    if samples.kind == "linear_attention":
+        own = samples.select(columns["batch"] * columns["tokens"] <= 32768)
+        shapes = split_by(own, SHAPE_COLUMNS[own.kind])
+        return joined(of_one.select(of_one.latency_s <= 1.05 * of_one.latency_s.min()) for _, of_one in shapes)
     return samples
 
 

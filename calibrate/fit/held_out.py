@@ -11,12 +11,14 @@ from calibrate.fit.elementwise import ElementwiseFit
 from calibrate.fit.fitted import Fitted, KindFit
 from calibrate.fit.gemm import GemmFit
 from calibrate.fit.generation import GenerationFit
+from calibrate.fit.linear_attention import LinearAttentionFit
 from calibrate.fit.moe import MoeFit
 from calibrate.fit.noise import Noise, noise_of
 from calibrate.samples import SHAPE_COLUMNS, SampleTable
 from simcore.cost.calibrated.base import ELEMENT_BYTES, KV_BYTES
 from simcore.cost.calibrated.elementwise import ELEMENTWISE
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
+from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
 from simcore.errors import FileError, UnknownNameError
 
 FITS: dict[str, KindFit] = {
@@ -29,6 +31,7 @@ FITS: dict[str, KindFit] = {
     "moe": MoeFit(),
     "collective": CollectiveFit(),
     "elementwise": ElementwiseFit(),
+    "linear_attention": LinearAttentionFit(),
 }
 """The fit of each kernel kind that a profile may hold."""
 EVERY = 5
@@ -51,8 +54,8 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
     """Fit the samples of a kind and measure its held-out errors.
 
     A held-out point that no other is like (of another head dimension, say) has no price, and none of these errors.
-    Raises ``FileError`` where that leaves nothing to check a fit by, ``UnknownNameError`` for an unknown data type or
-    operator.
+    Raises ``FileError`` where that leaves nothing to check a fit by, ``UnknownNameError`` for an unknown data type,
+    operator or phase.
     """
     _require_known_types(samples)
     kind_fit = FITS[samples.kind]
@@ -78,7 +81,13 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
 
 
 def _require_known_types(samples: SampleTable) -> None:
-    for column, known in (("kv_dtype", KV_BYTES), ("dtype", ELEMENT_BYTES), ("operator", ELEMENTWISE)):
+    names = {
+        "kv_dtype": KV_BYTES,
+        "dtype": ELEMENT_BYTES,
+        "operator": ELEMENTWISE,
+        "phase": LINEAR_ATTENTION_PHASES,
+    }
+    for column, known in names.items():
         for name in np.unique(samples.columns.get(column, [])):
             if name not in known:
                 raise UnknownNameError(f"{samples.file}: {column}", str(name), known)

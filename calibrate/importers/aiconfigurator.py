@@ -5,6 +5,7 @@ ever opened. Latencies are in milliseconds; sizes of messages count elements.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,11 @@ _NUMBERS = frozenset(
         "moe_ep_size",
         "num_tokens",
         "num_gpus",
+        "seq_len",
+        "num_k_heads",
+        "head_k_dim",
+        "num_v_heads",
+        "head_v_dim",
         "message_size",
         "latency",
     ]
@@ -110,7 +116,10 @@ def read_table(file: Path) -> SampleTable:
         raise FileError(file, f"no column {error.args[0]}; there are {', '.join(table.column_names)}") from None
     lines = np.arange(1, table.num_rows + 1)
     samples = SampleTable(kind, ACCELERATORS[system], engine, version, columns, latency_s, str(file), lines)
-    return _fastest(*_in_cache_dtype(samples.checked(), raw))
+    samples = samples.checked()
+    if kind == "linear_attention":
+        return _one_after_the_other(samples, raw)
+    return _fastest(*_in_cache_dtype(samples, raw))
 
 
 def _require_readable(file: Path, raw: Columns) -> None:
@@ -136,6 +145,8 @@ def read_system(
             yield read_table(file)
 
 
+_LINEAR_PARTS = ("conv1d", "delta_rule")
+"""What the kernels of a gated delta rule layer are called by: one of each runs, the first before the second."""
 _TOLD_APART = {"marlin": "mxfp4", "deepgemm": "fp8-block"}
 """Kernels of experts that engines run on demand, and the dtype whose default ones they differ much from."""
 
@@ -207,6 +218,38 @@ def _collective(raw: Columns) -> Columns:
     }
 
 
+def _linear_attention(raw: Columns) -> Columns:
+    return {
+        "phase": raw["phase"].astype(str),
+        "key_heads": raw["num_k_heads"],
+        "value_heads": raw["num_v_heads"],
+        "key_head_dim": raw["head_k_dim"],
+        "value_head_dim": raw["head_v_dim"],
+        "batch": raw["batch_size"],
+        "tokens": raw["seq_len"],
+    }
+
+
+def _one_after_the_other(samples: SampleTable, raw: Columns) -> SampleTable:
+    """The causal convolution and the delta rule of a shape as one sample: their sum, where both were measured.
+
+    Models of one shape are repeats. Of several kernels of a part the fastest counts, as an engine would choose. Raises
+    ``FileError``, naming the row, for a kernel that is neither part.
+    """
+    parts: dict[tuple[Any, ...], tuple[dict[int, float], dict[int, float]]] = {}
+    models = raw.get("model_name", np.full(len(samples), ""))
+    rows = zip(raw["kernel_source"].tolist(), models.tolist(), *samples.columns.values(), strict=True)
+    for index, (kernel, *shape) in enumerate(rows):
+        part = next((place for place, name in enumerate(_LINEAR_PARTS) if name in str(kernel)), None)
+        if part is None:
+            expected = f"one whose name holds {' or '.join(_LINEAR_PARTS)}"
+            raise FileError(samples.file, f"kernel_source is {kernel!r}, expected {expected}", index + 1)
+        parts.setdefault(tuple(shape), ({}, {}))[part][index] = float(samples.latency_s[index])
+    both = {min(first): min(first.values()) + min(then.values()) for first, then in parts.values() if first and then}
+    kept = np.isin(np.arange(len(samples)), list(both))
+    return replace(samples.select(kept), latency_s=np.array([both[index] for index in sorted(both)]))
+
+
 def _in_cache_dtype(samples: SampleTable, raw: Columns) -> tuple[SampleTable, Columns]:
     """Attention computed in the KV cache's dtype alone, where that was measured for a shape: another kernel otherwise.
 
@@ -248,6 +291,7 @@ TABLES: dict[str, tuple[str, Callable[[Columns], Columns]]] = {
     "context_mla_perf": ("mla_context", lambda raw: _context(_latent(raw))),
     "generation_mla_perf": ("mla_generation", lambda raw: _generation(_latent(raw))),
     "moe_perf": ("moe", _moe),
+    "gdn_perf": ("linear_attention", _linear_attention),
     "custom_allreduce_perf": ("collective", _collective),
     "nccl_perf": ("collective", _collective),
 }
