@@ -33,6 +33,31 @@ def unequal_contexts(profiles: list[KernelProfile]) -> Iterator[str]:
             yield f"| {profile.accelerator} ({profile.version}) | {batch} | {context:,} | {alike / spread - 1:+.1%} |"
 
 
+def linear_attention() -> Iterator[str]:
+    """Prices of two accelerators that differ in memory alone, which tells a busy machine from a quiet one."""
+    yield "The H200 is the H100 with more and faster memory, so launches should not take longer on it. Prices on the"
+    yield "H200 over those on the H100, chunks of 1, 4 and 16 prompts, all heads that were measured. Where many are"
+    yield "above 1, something else seems to have kept the H200 busy, and its prices of such launches are too dear."
+    yield ""
+    yield "| profile | tokens of a launch | launches | median | P90 | above 1.05 |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    heads = [(key_heads, group * key_heads, 128, 128) for key_heads in (1, 2, 4, 8, 16) for group in (1, 2, 3, 4)]
+    for name in ("sglang-0.5.14", "trtllm-1.3.0rc20", "vllm-0.24.0"):
+        older, newer = load_profile("h100-sxm", name), load_profile("h200-sxm", name)
+        prices = [(older.linear_attention(*shape), newer.linear_attention(*shape)) for shape in heads]
+        both = [(one, other) for one, other in prices if one is not None and other is not None]
+        for tokens in (512, 2048, 8192, 32768):
+            ratios = np.array(
+                [
+                    other.chunks_seconds(prompts, tokens) / one.chunks_seconds(prompts, tokens)
+                    for one, other in both
+                    for prompts in (1, 4, 16)
+                ]
+            )
+            figures = f"{np.median(ratios):.2f} | {np.quantile(ratios, 0.9):.2f} | {(ratios > 1.05).mean():.0%}"
+            yield f"| {name} | {tokens:,} | {len(ratios)} | {figures} |"
+
+
 def windows(profiles: list[KernelProfile]) -> Iterator[str]:
     """How far full attention over as many pairs is from measured windows, of 8 to 64 heads, 8 to each KV head."""
     off: dict[str, list[float]] = {}

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout
 
 from calibrate.fit.grids import on_grid
 from calibrate.importers import aiconfigurator
-from docs.assumption_checks import mixed, other_experts, prefixes, unequal_contexts, windows
+from docs.assumption_checks import linear_attention, mixed, other_experts, prefixes, unequal_contexts, windows
 from simcore.cost.calibrated import ErrorQuantiles, KernelProfile, available_profiles, load_profile
 from simcore.cost.calibrated.gemm import GEMM_KEYS
 from simcore.cost.calibrated.table import parse_table
@@ -53,6 +53,9 @@ _MISSING = """
   6000 alone.
 - Experts only for the dtypes listed; none on the RTX 4090, and in the vLLM 0.19 profile of the RTX PRO 6000 those of
   vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang runs it.
+- Linear attention (the gated delta rule) with the heads of Qwen3.5 and Qwen3-Next, split among 1 to 16 ranks as SGLang
+  and vLLM run it, unsplit as TensorRT-LLM does; none on the A100, on the RTX 4090 and in the profiles of vLLM 0.19. On
+  the H200 under SGLang large launches were measured on a machine that seems to have been busy, see below.
 - Collectives within a node of 2, 4 or 8 devices; none for the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO
   6000.
 - Norms, activations and sampling on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19) alone, norms of queries and keys on
@@ -87,7 +90,8 @@ def document(data: Path) -> str:
     lines += ["", "## Windows that were not measured", "", *windows(profiles)]
     lines += ["", "## Chunks over a prefix", "", *prefixes(data)]
     lines += ["", "## Decodes beside a chunk", "", *mixed(data)]
-    lines += ["", "## Experts of another version", "", *other_experts(data), ""]
+    lines += ["", "## Experts of another version", "", *other_experts(data)]
+    lines += ["", "## Linear attention on a busy machine", "", *linear_attention(), ""]
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """How well fits predict what they have not seen: every fifth grid point is left out, fitted around, and priced."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,13 +82,13 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
 
 
 def _require_known_types(samples: SampleTable) -> None:
-    names = {
+    known_by_column: dict[str, Collection[str]] = {
         "kv_dtype": KV_BYTES,
         "dtype": ELEMENT_BYTES,
         "operator": ELEMENTWISE,
         "phase": LINEAR_ATTENTION_PHASES,
     }
-    for column, known in names.items():
+    for column, known in known_by_column.items():
         for name in np.unique(samples.columns.get(column, [])):
             if name not in known:
                 raise UnknownNameError(f"{samples.file}: {column}", str(name), known)

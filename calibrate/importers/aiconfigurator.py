@@ -233,9 +233,11 @@ def _linear_attention(raw: Columns) -> Columns:
 def _one_after_the_other(samples: SampleTable, raw: Columns) -> SampleTable:
     """The causal convolution and the delta rule of a shape as one sample: their sum, where both were measured.
 
-    Models of one shape are repeats. Of several kernels of a part the fastest counts, as an engine would choose. Raises
-    ``FileError``, naming the row, for a kernel that is neither part.
+    Models of one shape are repeats, each at the row of its convolution. Of several kernels of a part the fastest
+    counts, as an engine would choose. Raises ``FileError``, naming the row, for a kernel that is neither part.
     """
+    if "kernel_source" not in raw:
+        raise FileError(samples.file, f"no column kernel_source; there are {', '.join(raw)}")
     parts: dict[tuple[Any, ...], tuple[dict[int, float], dict[int, float]]] = {}
     models = raw.get("model_name", np.full(len(samples), ""))
     rows = zip(raw["kernel_source"].tolist(), models.tolist(), *samples.columns.values(), strict=True)

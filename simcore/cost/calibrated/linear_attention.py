@@ -111,11 +111,6 @@ class LinearAttentionTable:
             if shape in decodes
         }
 
-    @property
-    def measured(self) -> tuple[_Shape, ...]:
-        """The (key heads, value heads, key head dimension, value head dimension) that were measured."""
-        return tuple(sorted(self._prices))
-
     def price(
         self, key_heads: int, value_heads: int, key_head_dim: int, value_head_dim: int
     ) -> LinearAttentionPrice | None:

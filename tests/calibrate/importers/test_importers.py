@@ -123,6 +123,56 @@ def test_kernels_of_one_dtype_that_differ_much_are_told_apart(tmp_path):
     assert found == ["mxfp4", "mxfp4-marlin", "int4", "fp8-block", "fp8-block-deepgemm"]
 
 
+def delta_rule_rows(kernels, **changed):
+    rest = {"phase": "context", "batch_size": 2, "seq_len": 64, "num_k_heads": 2, "head_k_dim": 128}
+    rest |= {"num_v_heads": 8, "head_v_dim": 128, "model_name": "one", "latency": 0.01} | changed
+    columns = {name: value if isinstance(value, list) else [value] * len(kernels) for name, value in rest.items()}
+    return columns | {"kernel_source": kernels}
+
+
+def test_kernels_of_linear_attention_run_one_after_the_other(tmp_path):
+    """Models of one shape are repeats, and what lacks a kernel is no sample."""
+    rule = ["chunk_gated_delta_rule", "causal_conv1d_fn"]
+    rows = delta_rule_rows(
+        [*rule, *rule, *rule, "causal_conv1d_fn", "chunk_gated_delta_rule_other"],
+        model_name=["one", "one", "two", "two", "one", "one", "one", "one"],
+        seq_len=[64, 64, 64, 64, 128, 128, 256, 64],
+        latency=[0.05, 0.004, 0.06, 0.005, 0.07, 0.006, 0.007, 0.04],
+    )
+    samples = aiconfigurator.read_table(parquet(tmp_path, rows, "gdn_perf"))
+    assert samples.kind == "linear_attention"
+    assert samples.columns["tokens"].tolist() == [64, 64, 128]
+    assert samples.lines.tolist() == [2, 4, 6]  # of the convolutions
+    assert samples.latency_s == pytest.approx([44e-6, 65e-6, 76e-6])  # the faster rule of the first
+    assert {name: values.tolist()[0] for name, values in samples.columns.items()} == {
+        "phase": "context",
+        "key_heads": 2,
+        "value_heads": 8,
+        "key_head_dim": 128,
+        "value_head_dim": 128,
+        "batch": 2,
+        "tokens": 64,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"kernel_source": ["causal_conv1d_fn", "softmax"]}, "line 2: kernel_source is 'softmax', expected one whose"),
+        ({"kernel": ["a", "b"]}, "no column kernel_source; there are phase,"),
+        ({"num_v_heads": [8, "x"]}, "line 1: num_v_heads is '8', expected a number"),
+        ({"num_v_heads": [8, 7]}, "line 2: value_heads is 7, expected a multiple of the key heads"),
+    ],
+)
+def test_broken_rows_of_linear_attention_are_named(tmp_path, changed, message):
+    rows = delta_rule_rows(["causal_conv1d_fn", "chunk_gated_delta_rule"]) | changed
+    rows = {name: [str(value) for value in values] if "x" in values else values for name, values in rows.items()}
+    if "kernel" in changed:
+        del rows["kernel_source"]
+    with pytest.raises(FileError, match=message):
+        aiconfigurator.read_table(parquet(tmp_path, rows, "gdn_perf"))
+
+
 def test_llmservingsim_knows_the_shapes_of_layers(profiles):
     tables = list(llmservingsim.read_device(profiles / "llmservingsim", "RTX4090"))
     shapes = {(t.columns["n"][0], t.columns["k"][0]) for t in tables if t.kind == "gemm"}
