@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.e2e.scenarios import differences, hard_examples, merged, random_scenarios, run, synthetic, write_models
+from tests.e2e.scenarios import (
+    SOME_LINEAR,
+    differences,
+    hard_examples,
+    merged,
+    random_scenarios,
+    run,
+    synthetic,
+    write_models,
+)
 from tests.e2e.step_watch import NS_PER_S, watching
 
 CHAT = {
@@ -28,6 +37,13 @@ def folder(tmp_path_factory):
 @given(scenario=random_scenarios())
 @hard_examples
 def test_random_scenarios(scenario, folder):
+    jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
+    assert differences(jumping, stepping) == []
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(scenario=random_scenarios((SOME_LINEAR,)))
+def test_states_of_linear_attention(scenario, folder):
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
     assert differences(jumping, stepping) == []
 
