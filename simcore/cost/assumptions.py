@@ -41,7 +41,9 @@ class HostOverhead:
     modules around it. A request comes to the queue ``request_s`` after its arrival,
     and its prompt is tokenised before, one prompt at a time, in ``per_prompt_token_s`` each token. What an answer takes
     back to its client is counted there too: latencies show no more than the sum. An ``overlapped`` engine schedules a
-    step while the one before runs: a request that comes meanwhile waits for one step more.
+    step while the one before runs: a request that comes meanwhile waits for one step more. Linear attention of prompts
+    is not launched ahead of the accelerator, which waits ``linear_prompt_s`` in each such layer, times
+    ``launch_scale``.
     """
 
     step_s: float = 0.5e-3
@@ -53,6 +55,7 @@ class HostOverhead:
     per_prompt_token_s: float = 0.0
     overlapped: bool = False
     compiled: bool = False
+    linear_prompt_s: float = 0.0
 
 
 ROOFLINE_MATMUL_ERRORS = (-0.39, -0.28, -0.14, -0.12, 0.01, 0.10, 0.17)

@@ -27,6 +27,9 @@ ACROSS_HEADS_LAUNCHES = 4
 """Squares of queries and keys summed, then both scaled (vLLM, models/minimax_m2.py, as its compiler fuses it)."""
 ROUTER_SCORE_ELEMENTS = 2
 """The router's scores are read in 32 bits, and few are kept."""
+SHARED_GATING_ELEMENTS, SHARED_GATING_LAUNCHES = 5, 3
+"""The gate's sigmoid, its product with the shared expert's output (read and written) and the sum of that and the routed
+experts' (SGLang, srt/models/qwen2_moe.py)."""
 RESIDUAL_SUMS = 2
 """Of attention and of the MLP, each in the norm that follows: the residual is read and written beside its input and
 output."""
@@ -334,11 +337,15 @@ def _projections(
 
 def _linear_projections(everywhere: _OperatorBuilder, attention: LinearAttention, hidden: int) -> Iterator[Operator]:
     """Queries, keys, values and gates of the output; two gates of the state for each head; norm and output."""
-    values = attention.value_heads * attention.value_head_dim
-    build = everywhere.of(Role.ATTENTION)
-    yield build.matmul("linear_projection", hidden, attention.convolved + values, split="columns")
-    gates = replace(build, stored=SIXTEEN_BITS)
-    yield gates.matmul("state_gate_projection", hidden, 2 * attention.value_heads, split="columns")
+    heads, values = attention.value_heads, attention.value_heads * attention.value_head_dim
+    build, gates = everywhere.of(Role.ATTENTION), everywhere.of(Role.GATE)
+    if attention.apart:
+        yield build.matmul("linear_projection", hidden, attention.convolved, split="columns")
+        yield build.matmul("output_gate_projection", hidden, values, split="columns")
+        yield replace(gates, count=2 * gates.count).matmul("state_gate_projection", hidden, heads, split="columns")
+    else:
+        yield build.matmul("linear_projection", hidden, attention.convolved + values, split="columns")
+        yield gates.matmul("state_gate_projection", hidden, 2 * heads, split="columns")
     yield build.elementwise("gated_norm", 3 * -(-values // build.ranks))
     output = everywhere.of(Role.ATTENTION_OUTPUT)
     yield output.matmul("output_projection", values, hidden, split="rows")
@@ -354,6 +361,8 @@ def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, rank
     found: list[int] = []
     if Role.ATTENTION in stored.of:
         found += [hidden] + [0, 0] * isinstance(attention, LatentAttention)
+        if isinstance(attention, LinearAttention) and attention.apart:
+            found += [hidden]
     if Role.ATTENTION_OUTPUT in stored.of:
         heads = attention.value_heads if isinstance(attention, LinearAttention) else attention.query_heads
         found += [heads_per_rank(heads, ranks) * attention.value_head_dim]
@@ -380,6 +389,9 @@ def _feed_forward(
     yield build.elementwise("expert_choice", ROUTER_SCORE_ELEMENTS * block.experts)
     if block.shared_intermediate_size:
         yield from _mlp(build.of(Role.LINEAR), "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
+    if block.shared_gate:
+        yield replace(build, stored=SIXTEEN_BITS).matmul("shared_expert_gate", hidden, 1)
+        yield build.elementwise("shared_expert_gating", SHARED_GATING_ELEMENTS * hidden, SHARED_GATING_LAUNCHES)
     width = -(-block.expert_intermediate_size // split.expert_tensor)
     weights = (up_matrices + 1) * hidden * width
     yield Operator(

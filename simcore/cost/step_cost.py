@@ -87,7 +87,9 @@ class StepCost:
             launches += sum(work.count * work.uncompiled_launches for work in self.attention)
         launches += sum(work.count * PROMPT_LAUNCHES for work in linear)
         self.launches = launches
-        self._eager_ns: float = launches * host.launch_s * prices.roofline.accelerator.launch_scale * NS_PER_S
+        scale = prices.roofline.accelerator.launch_scale * NS_PER_S
+        self._eager_ns: float = launches * host.launch_s * scale
+        self._linear_prompt_ns: float = sum(work.count for work in linear) * host.linear_prompt_s * scale
 
     @property
     def peak_flops_per_s(self) -> float:
@@ -135,16 +137,18 @@ class StepCost:
         return price
 
     def host_ns(self, tokens: int, rows: int, requests: int) -> float:
-        """What the host adds to a step of so many tokens, sampled rows and requests."""
-        host = self._host
-        price = (host.step_s + host.per_request_s * requests) * NS_PER_S
-        return price + self.launching_ns(tokens, rows, requests)
-
-    def launching_ns(self, tokens: int, rows: int, requests: int) -> float:
-        """What of it is launching the kernels of an eager step, beyond the time of those that are no attention.
+        """What the host adds to a step of so many tokens, sampled rows and requests.
 
         A step of one token per request is decodes alone.
         """
+        host = self._host
+        price = (host.step_s + host.per_request_s * requests) * NS_PER_S
+        if tokens != requests:
+            price += self._linear_prompt_ns
+        return price + self.launching_ns(tokens, rows, requests)
+
+    def launching_ns(self, tokens: int, rows: int, requests: int) -> float:
+        """What of it is launching the kernels of an eager step, beyond the time of those that are no attention."""
         host = self._host
         if tokens <= host.graph_tokens and (host.mixed_graphs or tokens == requests):
             return 0.0

@@ -26,6 +26,8 @@ def case_of(run: EngineRun) -> Case | Refusal:
         return Refusal(run.name, labels, concurrency)
     measured = {"ttft_s.mean": run.ttft_s, "tpot_s.mean": run.tpot_s}
     setup = next(setup for setup in setups() if setup.fits(run, named, concurrency))
+    if setup.speculative:
+        return Refusal(run.name, labels, "speculative decoding, which is not simulated")
     document = _document(setup, run, named, concurrency)
     labels |= split_labels(document["cluster"])
     return Case(run.name, labels, document, measured, () if setup.is_known else _plausible(document))

@@ -43,7 +43,7 @@ class Setup(BaseModel):
     ``harness`` tells for rows of which harness it is; "any" where rows of an unknown one repeat those of the known. The
     token budget is ``max_batched_tokens``, or the row's own: its running requests, its prompt and
     ``tokens_beyond_prompt``. ``expert_parallel`` and ``attention_data_parallel`` tell what a script did with a row's
-    accelerators whatever the row says.
+    accelerators whatever the row says, ``speculative`` that it drafted tokens, which is not simulated.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -58,6 +58,7 @@ class Setup(BaseModel):
     least_concurrency: int = 1
     least_prompt_tokens: int = 1
     lengths: list[int] | None = None
+    tensor_ranks: int | None = None
     expert_ranks: int | None = None
     batching: str | None = None
     max_running_requests: int | Literal["concurrency"] | None = None
@@ -73,6 +74,7 @@ class Setup(BaseModel):
     graph_tokens: int | None = None
     mixed_graphs: bool | None = None
     overlapped: bool | None = None
+    speculative: bool = False
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
     gpu_memory_utilization: float | None = None
     requests_per_client: int = REQUESTS_PER_CLIENT
@@ -97,6 +99,7 @@ class Setup(BaseModel):
             and concurrency >= self.least_concurrency
             and run.prompt_tokens >= self.least_prompt_tokens
             and (self.lengths is None or self.lengths == [run.prompt_tokens, run.output_tokens])
+            and (self.tensor_ranks is None or self.tensor_ranks == named.parallel.get("tensor_parallel", 1))
             and (self.expert_ranks is None or self.expert_ranks == named.parallel.get("expert_parallel", 1))
             and (self.measured_before is None or (on is not None and on < self.measured_before))
         )

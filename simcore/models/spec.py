@@ -62,7 +62,8 @@ class LinearAttention:
 
     Each of ``key_heads`` serves as many of ``value_heads``. The state is ``key_head_dim`` x ``value_head_dim`` numbers
     a value head; queries, keys and values pass a causal convolution over ``convolution_width`` tokens before, whose
-    last inputs are kept too.
+    last inputs are kept too. Projections to the output's gate and to the two of the state stand ``apart`` in
+    checkpoints of Qwen3.5, and so does SGLang 0.5.9 multiply by them; those of Qwen3-Next are two matrices in all.
     """
 
     key_heads: int
@@ -70,6 +71,7 @@ class LinearAttention:
     key_head_dim: int
     value_head_dim: int
     convolution_width: int = 4
+    apart: bool = False
 
     @property
     def query_heads(self) -> int:

@@ -241,6 +241,7 @@ class Host(_Section):
     per_prompt_token_s: KernelSeconds = _HOST.per_prompt_token_s
     overlapped: bool = _HOST.overlapped
     compiled: bool = _HOST.compiled
+    linear_prompt_s: StepSeconds = _HOST.linear_prompt_s
 
 
 class Efficiency(_Section):

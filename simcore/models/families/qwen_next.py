@@ -16,6 +16,9 @@ class AlternatingConfig(GroupedQueryConfig):
     attention. Vision tower and multi-token prediction (``mtp_num_hidden_layers``) are left out.
     """
 
+    gates_apart: ClassVar[bool] = False
+    """Whether checkpoints have projections to gates of linear attention apart from others."""
+
     num_key_value_heads: PositiveInt
     head_dim: PositiveInt
     attention_bias: bool = False
@@ -50,6 +53,7 @@ class AlternatingConfig(GroupedQueryConfig):
             key_head_dim=self.linear_key_head_dim,
             value_head_dim=self.linear_value_head_dim,
             convolution_width=self.linear_conv_kernel_dim,
+            apart=self.gates_apart,
         )
 
     def attention_traits(self) -> dict[str, bool]:
@@ -110,6 +114,7 @@ class Qwen35Config(AlternatingConfig):
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen3_5", "qwen3_5_text")
     architectures: ClassVar[tuple[str, ...]] = ("Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM")
+    gates_apart: ClassVar[bool] = True
 
     intermediate_size: PositiveInt
 
@@ -123,6 +128,7 @@ class Qwen35MoeConfig(AlternatingMoeConfig):
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen3_5_moe", "qwen3_5_moe_text")
     architectures: ClassVar[tuple[str, ...]] = ("Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM")
+    gates_apart: ClassVar[bool] = True
 
     decoder_sparse_step: Literal[1] = 1
     mlp_only_layers: list[NonNegativeInt] = Field(default_factory=list)

@@ -197,7 +197,7 @@ def test_the_traits_of_each_family_are_read():
     assert lite.layer_groups[1].feed_forward == MixtureOfExperts(64, 6, 1408, shared_intermediate_size=2816)
     assert all(group.attention.sinks for group in load_model("gpt-oss-120b").layer_groups)
     linear, full = load_model("qwen3.5-397b-a17b").layer_groups
-    assert (linear.count, linear.attention) == (45, LinearAttention(16, 64, 128, 128, 4))
+    assert (linear.count, linear.attention) == (45, LinearAttention(16, 64, 128, 128, 4, apart=True))
     assert (full.count, full.attention) == (15, Attention(32, 2, 256, 256, query_key_norm=True, output_gate=True))
     assert full.feed_forward == linear.feed_forward == MixtureOfExperts(512, 10, 1024, 1024, shared_gate=True)
 
