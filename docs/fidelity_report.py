@@ -72,6 +72,12 @@ INTRODUCTION = (
     "concurrency though decodes are nearly right. Tried, and left out since they change little or make other rows "
     "worse: tokens padded to the width of Marlin's kernels and summed over ranks at that width, the shortest time of "
     "a kernel counted for each launch instead of each operator, and other skews of routing.",
+    "Qwen3.5-397B-A17B came last. By its kernels alone, before its errors were looked at, its rows were off by 46% in "
+    "TTFT and 19% in TPOT in the median, all of them too fast. What was looked for then: SGLang 0.5.9 multiplies by "
+    "each of its checkpoint's projections by itself, and gates the shared expert in four kernels; and a step with "
+    "prompts takes a constant time more, the same at 1,024 and at 8,192 tokens, which its source does not explain, and "
+    "which is fitted to two rows. Rows of four B200 in fp8 whose experts are not dealt out are left out: the harness "
+    "has such a configuration with multi-token prediction alone, and they are faster than eight B200.",
     "Kernels are priced by the newest profile that is shipped for the accelerator (`pricing.profile: auto`, "
     "[kernel-fits.md](kernel-fits.md)), of the row's own engine where there is one, else of vLLM, and by roofline "
     "where there is none.",

@@ -9,13 +9,15 @@ from simcore.fidelity.case import Outcome
 FITTED = (
     "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 with "
     "prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), TensorRT-LLM's on "
-    "GPT-OSS-120B on B200 (8 rows), and what latent attention takes to launch on DeepSeek-V3 on H200 under SGLang (2 "
-    "rows), whose other constants are those of the first two. That hosts of B200 launch kernels in three quarters of "
+    "GPT-OSS-120B on B200 (8 rows), and on H200 under SGLang, whose other constants are those of the first two, what "
+    "latent attention takes to launch on DeepSeek-V3 (2 rows) and how long linear attention of prompts waits for the "
+    "host on Qwen3.5-397B-A17B (2 rows). That hosts of B200 launch kernels in three quarters of "
     "the time is inferred from the first two fits. Kernels are priced by measurements of kernels, all else is assumed; "
     "no constant has seen another row. Choices of structure are not blind: that tokens are routed with a mild skew, "
     "how many kernels an operator launches, that steps without a graph are bound by launches, that products are held "
     "to the rate of a loaded device, that engines schedule a step ahead and hide what they prepare for each request, "
-    "that compiled layers launch without the modules around them, that a model of experts that was not measured takes "
+    "that compiled layers launch without the modules around them, that Qwen3.5 is run as its checkpoint has projections "
+    "and shared experts' gates, that a model of experts that was not measured takes "
     "the mean of its nearest, that prompts wait for each other where TensorRT-LLM's scripts have them do (for how many "
     "steps is what these say, or its defaults), and that the residual of norms, the embedding and the choice of tokens "
     "count were settled while looking at the errors of all rows of a known harness. So was, on the run of two RTX PRO "
@@ -29,6 +31,7 @@ _SETUPS = (
     ("vllm-v1", "llama-3.1-70b", "h200-sxm"),
     ("trtllm", "gpt-oss-120b", "b200"),
     ("sglang", "deepseek-v3", "h200-sxm"),
+    ("sglang", "qwen3.5-397b-a17b", "h200-sxm"),
 )
 
 

@@ -313,6 +313,35 @@ def test_setups_may_depend_on_concurrency(tmp_path, concurrency, steps):
     assert found.document["scheduler"]["batching"]["receive_interval_steps"] == steps
 
 
+QWEN35 = {"backend": "sglang", "model_path": "Qwen/Qwen3.5-397B-A17B", "moe_quant_mode": "fp8_block"}
+
+
+@pytest.mark.parametrize(
+    ("system", "sizes", "cluster", "budget"),
+    [
+        ("h200_sxm", ("64", "8", "8"), {"tensor_parallel": 8, "expert_parallel": 8}, 16384),
+        ("b200_sxm", ("16", "4", "4"), {"tensor_parallel": 4, "expert_parallel": 4}, 32768),
+        ("b200_sxm", ("8", "8", "1"), {"tensor_parallel": 8}, 32768),
+    ],
+)
+def test_models_with_linear_attention_are_run(tmp_path, system, sizes, cluster, budget):
+    change = dict(zip(("tp_size", "moe_tp_size", "moe_ep_size"), sizes, strict=True))
+    found = case(tmp_path, **QWEN35, system=system, **change)
+    assert isinstance(found, Case)
+    assert found.document["cluster"] == {"accelerator": system.replace("b200_sxm", "b200").replace("_", "-")} | cluster
+    assert found.document["precision"] == {"weights": "fp8-block", "kv_cache": "fp8"}
+    assert found.document["scheduler"]["batching"]["max_batched_tokens"] == budget
+    prepared = Simulation.prepare(found.document, tmp_path)
+    (linear,) = prepared.cost.linear_attention
+    assert linear.measured is not None
+
+
+def test_rows_that_drafted_tokens_are_not_simulated(tmp_path):
+    found = case(tmp_path, **QWEN35, system="b200_sxm", tp_size="4", moe_tp_size="4", moe_ep_size="1")
+    assert isinstance(found, Refusal)
+    assert found.reason == "speculative decoding, which is not simulated"
+
+
 def test_a_setup_may_choose_kernels_and_graphs(tmp_path):
     found = case(
         tmp_path, model_path="openai/gpt-oss-120b", system="h100_sxm", precision="fp4", gemm_quant_mode="nvfp4"
