@@ -22,6 +22,11 @@ MODELS: dict[str, tuple[str, ...]] = {
     "llama-3.1-8b on one H100": (),
     "gpt-oss-120b on two H100": ("model=gpt-oss-120b", "cluster.tensor_parallel=2"),
     "deepseek-v3 on eight H200": ("model=deepseek-v3", "cluster.accelerator=h200-sxm", "cluster.tensor_parallel=8"),
+    "qwen3.5-397b on eight H200": (
+        "model=qwen3.5-397b-a17b",
+        "cluster.accelerator=h200-sxm",
+        "cluster.tensor_parallel=8",
+    ),
 }
 REPEATS = 15
 _EMPTY_CALLS = 100_000

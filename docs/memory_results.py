@@ -80,7 +80,9 @@ def document(data: Path) -> Iterator[str]:
         ## Bytes
 
         A token leaves, in every layer, keys and values of all KV heads (multi-head, grouped-query and multi-query
-        attention), or one latent and one rotary key (multi-head latent attention). Bytes per token, all layers:
+        attention), or one latent and one rotary key (multi-head latent attention). A layer of linear attention takes
+        none: a request has a state there, of one size at any context, and memory for as many states as requests may run
+        is set aside (`states of linear attention` in the table above). Bytes per token, all layers:
 
         | model | bf16 | fp8 | int8 | int4 |
         |---|---:|---:|---:|---:|

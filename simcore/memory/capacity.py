@@ -144,20 +144,33 @@ class MemoryDemand:
 
     def require_fit(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> MemoryBudget:
         """The budget, or a ``CapacityError`` that says what is missing and what would do."""
-        budget = self.budget(accelerator, ranks, stages)
-        if budget.blocks:
-            return budget
+        budgets = self.budgets(accelerator, ranks, stages)
+        short = [budget for budget in budgets if budget.kv_bytes < budget.block_bytes]
+        if not short:
+            return self.budget(accelerator, ranks, stages)
+        budget = short[0]
         needed = budget.usable_bytes - budget.kv_bytes + budget.block_bytes
         parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "
         parts += f"{budget.activation_bytes / 1e9:.1f} GB for activations"
         if budget.state_bytes:
             parts += f", {budget.state_bytes / 1e9:.1f} GB for states of {self.max_running_requests:,} running requests"
+        slots = self._slots_that_fit(budget)
+        if slots:
+            parts += f", of which {slots:,} would do (scheduler.batching.max_running_requests)"
         devices = ranks * stages * self.data_groups * self.context_ranks
         raise CapacityError(
             f"{self.spec.name} does not fit {devices} {accelerator.name}: {'it' if devices == 1 else 'each'} needs "
             f"{needed / 1e9:.1f} GB ({parts}) and may use {budget.device_bytes * budget.utilization / 1e9:.1f} GB "
             f"({budget.utilization:.0%} of its memory); {self._what_would_fit(accelerator, ranks, stages)}."
         )
+
+    def _slots_that_fit(self, budget: MemoryBudget) -> int:
+        """Running requests for whose states there is memory beside all else and a block; 0 where that helps nothing."""
+        if not budget.state_bytes:
+            return 0
+        slots = -(-self.max_running_requests // self.data_groups)
+        room = budget.kv_bytes + budget.state_bytes - budget.block_bytes
+        return max(room * slots // budget.state_bytes, 0) * self.data_groups
 
     def _what_would_fit(self, accelerator: Accelerator, ranks: int, stages: int) -> str:
         """More of the same, as many of another, or else the fewest of another; the smallest that do."""

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from servetwin.api import prepare
@@ -48,8 +50,18 @@ def test_states_are_kept_for_all_that_may_run():
 
 
 def test_slots_whose_states_do_not_fit_are_named():
-    with pytest.raises(CapacityError, match=r"GB for states of 2,048 running requests"):
-        prepare(scenario(scheduler={"batching": {"max_running_requests": 2048}}))
+    expected = r"GB for states of 4,096 running requests, of which ([\d,]+) would do \(scheduler\.batching\.max_run"
+    with pytest.raises(CapacityError, match=expected) as found:
+        prepare(scenario(scheduler={"batching": {"max_running_requests": 4096}}))
+    most = int(re.search(expected, str(found.value))[1].replace(",", ""))
+    assert 500 < most < 4096
+    assert prepare(scenario(scheduler={"batching": {"max_running_requests": most}})).memory.blocks >= 1
+
+
+def test_a_stage_without_caches_has_to_hold_its_states_too():
+    cluster = {"accelerator": "h100-sxm", "tensor_parallel": 2, "pipeline_parallel": 24}
+    with pytest.raises(CapacityError, match=r"GB for states of 100,000 running requests"):
+        prepare(scenario(cluster=cluster, scheduler={"batching": {"max_running_requests": 100_000}}))
 
 
 @pytest.mark.parametrize(
