@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,9 @@ LLMSERVINGSIM = Origin(
 class Recipe:
     """A profile: the folders (system, family, engine, version) of aiconfigurator it is made of, or a device of
     LLMServingSim. ``blocks_from`` is a folder whose table stands for the engine's own kernels of block-scaled fp8,
-    ``marlin_from`` one whose int4 experts stand for Marlin's on mxfp4: one kernel, and nearly as many bytes."""
+    ``marlin_from`` one whose int4 experts stand for Marlin's on mxfp4: one kernel, and nearly as many bytes.
+    ``held_up_beside`` is a system of the same chip with less memory: launches of linear attention that took longer than
+    there were held up."""
 
     accelerator: str
     engine: str
@@ -42,6 +45,7 @@ class Recipe:
     from_wheel: tuple[str, ...] = ()
     blocks_from: str | None = None
     marlin_from: str | None = None
+    held_up_beside: str | None = None
 
 
 _FAMILIES = ("attention", "gemm", "moe", "mla", "linear_attention", "comm")
@@ -101,7 +105,18 @@ RECIPES = (
         )
         for name, system in _HOPPER
     ),
-    *(Recipe(name, "sglang", "0.5.14", WHEEL, system, _sglang("2.29.2")) for name, system in _LARGE),
+    *(
+        Recipe(
+            name,
+            "sglang",
+            "0.5.14",
+            WHEEL,
+            system,
+            _sglang("2.29.2"),
+            held_up_beside="h100_sxm" if system == "h200_sxm" else None,
+        )
+        for name, system in _LARGE
+    ),
     *(Recipe(name, "trtllm", "1.3.0rc20", WHEEL, system, _trtllm("2.29.2")) for name, system in _HOPPER),
     # Of experts in block-scaled fp8 on Blackwell the table of TensorRT-LLM holds DeepGEMM alone; TensorRT-LLM's own
     # kernels, which it is mostly run with, were measured as SGLang runs them.
@@ -119,6 +134,7 @@ RECIPES = (
 
 BLOCKS = "fp8-block"
 MARLIN = "mxfp4-marlin"
+_LONGER = 1.05
 LAUNCH_BOUND = ("vllm", "0.24.0")
 """Whose products in block-scaled fp8 hold the time to launch them from Python, 58 to 240 us however small they are."""
 
@@ -170,7 +186,7 @@ def trimmed(samples: SampleTable) -> SampleTable:
     if samples.kind == "linear_attention":
         own = samples.select(columns["batch"] * columns["tokens"] <= 32768)
         shapes = split_by(own, SHAPE_COLUMNS[own.kind])
-        return joined(of_one.select(of_one.latency_s <= 1.05 * of_one.latency_s.min()) for _, of_one in shapes)
+        return joined(of_one.select(of_one.latency_s <= _LONGER * of_one.latency_s.min()) for _, of_one in shapes)
     return samples
 
 
@@ -188,6 +204,9 @@ def _samples(recipe: Recipe, data: Path, wheel: Path) -> Iterable[SampleTable]:
                     table = table.select(table.columns["dtype"] != BLOCKS)
                 if recipe.marlin_from is not None and recipe.marlin_from.startswith(table.kind):
                     table = table.select(table.columns["dtype"] != MARLIN)
+                if recipe.held_up_beside is not None and table.kind == "linear_attention":
+                    beside = file.parents[4] / recipe.held_up_beside / file.relative_to(file.parents[3])
+                    table = _not_held_up(table, aiconfigurator.read_table(beside))
                 yield table
     if recipe.marlin_from is not None:
         table = aiconfigurator.read_table(unpacked / recipe.system / recipe.marlin_from / "moe_perf.parquet")
@@ -199,6 +218,19 @@ def _samples(recipe: Recipe, data: Path, wheel: Path) -> Iterable[SampleTable]:
         (file,) = (root / recipe.system / recipe.blocks_from).glob(f"{recipe.blocks_from.split('/')[0]}_perf.parquet")
         table = aiconfigurator.read_table(file)
         yield table.select(table.columns["dtype"] == BLOCKS)
+
+
+def _not_held_up(samples: SampleTable, beside: SampleTable) -> SampleTable:
+    """The samples that took no longer than the fastest of their shape on a chip that is no faster, and a twentieth."""
+    fastest: dict[tuple[Any, ...], float] = {}
+    for shape, latency_s in zip(_shapes(beside), beside.latency_s.tolist(), strict=True):
+        fastest[shape] = min(latency_s, fastest.get(shape, np.inf))
+    most_s = [_LONGER * fastest.get(shape, np.inf) for shape in _shapes(samples)]
+    return samples.select(samples.latency_s <= most_s)
+
+
+def _shapes(samples: SampleTable) -> list[tuple[Any, ...]]:
+    return list(zip(*(samples.columns[name].tolist() for name in SHAPE_COLUMNS[samples.kind]), strict=True))
 
 
 def _blocks_origin(recipe: Recipe) -> Origin:

@@ -56,7 +56,7 @@ def smooth(
         precision = sparse.csr_array(weighted @ taken + sparse.diags_array(trust))
         pull = np.where(observed, values.ravel(), 0.0) * trust + weighted @ expected
         inverse = sparse.diags_array(1.0 / np.maximum(precision.diagonal(), 1e-12))
-        solution, unsolved = cg(precision, pull, x0=solution, rtol=1e-4, maxiter=_ITERATIONS, M=inverse)
+        solution, unsolved = cg(precision, pull, x0=solution, rtol=1e-8, maxiter=_ITERATIONS, M=inverse)
         if unsolved:
             raise ServetwinError(f"no smooth surface through {observed.sum():,} samples in {_ITERATIONS:,} iterations")
         squared = (taken @ solution - expected) ** 2 / variance
