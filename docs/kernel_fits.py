@@ -54,8 +54,8 @@ _MISSING = """
 - Experts only for the dtypes listed; none on the RTX 4090, and in the vLLM 0.19 profile of the RTX PRO 6000 those of
   vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang runs it.
 - Linear attention (the gated delta rule) with the heads of Qwen3.5 and Qwen3-Next, split among 1 to 16 ranks as SGLang
-  and vLLM run it, unsplit as TensorRT-LLM does; none on the A100, on the RTX 4090 and in the profiles of vLLM 0.19. On
-  the H200 under SGLang large launches were measured on a machine that seems to have been busy, see below.
+  and vLLM run it, unsplit as TensorRT-LLM does; none on the A100, on the RTX 4090 and in the profiles of vLLM 0.19. Of
+  large launches on the H200 under SGLang many were held up and are left out, see below.
 - Collectives within a node of 2, 4 or 8 devices; none for the RTX 4090 and in the vLLM 0.19 profile of the RTX PRO
   6000.
 - Norms, activations and sampling on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19) alone, norms of queries and keys on
