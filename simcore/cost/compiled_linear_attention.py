@@ -46,7 +46,7 @@ class CompiledLinearAttention:
         if self.measured is None:
             return False
         dealt = (own for own in deal(chunks, self.groups) if own)
-        return all(self.measured.inside_chunks(len(own), sum(tokens for tokens, _ in own)) for own in dealt)
+        return all(self.measured.inside_launch([tokens for tokens, _ in own]) for own in dealt)
 
     def inside_decodes(self, decoding: int) -> bool:
         """Whether so many decodes were measured."""
@@ -55,11 +55,11 @@ class CompiledLinearAttention:
     def _own_chunks_ns(self, chunks: list[tuple[int, int]]) -> float:
         if not chunks:
             return 0.0
-        prompts, tokens = len(chunks), sum(tokens for tokens, _ in chunks)
+        lengths = [tokens for tokens, _ in chunks]
         if self.measured is None:
-            seconds = self._roofline_s(tokens, prompts)
+            seconds = self._roofline_s(sum(lengths), len(lengths))
         else:
-            seconds = self.measured.chunks_seconds(prompts, tokens)
+            seconds = self.measured.launch_seconds(lengths)
         return self.work.count * NS_PER_S * seconds
 
     def _roofline_s(self, tokens: int, requests: int) -> float:

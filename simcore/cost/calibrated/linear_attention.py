@@ -5,11 +5,12 @@ each prompt follows a power of the batch: none where heads leave processors idle
 """
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simcore.cost.calibrated.curve import Curve
 from simcore.cost.calibrated.errors import ErrorQuantiles
@@ -26,22 +27,33 @@ _Shape = tuple[int, int, int, int]
 class LinearAttentionPrice:
     """A gated delta rule layer of one shape on one rank, its projections left out.
 
-    ``chunks`` are over the tokens of each prompt, for each of ``batches`` of them; ``decodes`` over requests.
+    ``chunks`` are over the tokens of each prompt, for each of ``batches`` of them, of which each was measured to the
+    tokens in ``reached``; ``decodes`` are over requests.
     """
 
     batches: tuple[int, ...]
+    reached: tuple[float, ...]
     chunks: tuple[Curve, ...]
     decodes: Curve
     source: Source
     errors: ErrorQuantiles
 
-    def chunks_seconds(self, prompts: int, tokens: int) -> float:
-        """The kernels over chunks of ``prompts`` prompts with ``tokens`` tokens together, taken as alike; 0 for none.
+    def launch_seconds(self, chunks: Sequence[int]) -> float:
+        """The kernels over chunks of so many tokens each; 0 for none.
+
+        What is done to a prompt's state goes chunk by chunk, whatever runs beside it, so that unlike prompts take no
+        less than as many of the longest as have all the tokens.
+        """
+        if not chunks:
+            return 0.0
+        tokens = sum(chunks)
+        return max(self.chunks_seconds(prompts, tokens) for prompts in _alike(chunks))
+
+    def chunks_seconds(self, prompts: float, tokens: int) -> float:
+        """The kernels over chunks of ``prompts`` prompts with ``tokens`` tokens together, taken as alike.
 
         In proportion to prompts beyond the largest measured batch, to tokens beyond the longest chunk measured.
         """
-        if prompts == 0:
-            return 0.0
         batches = self.batches
         each = tokens / prompts
         index = max(bisect_right(batches, prompts) - 1, 0)
@@ -58,17 +70,21 @@ class LinearAttentionPrice:
         """The kernels over one token of each of ``requests``; 0 for none."""
         return _seconds(self.decodes, requests) if requests else 0.0
 
-    def inside_chunks(self, prompts: int, tokens: int) -> bool:
+    def inside_launch(self, chunks: Sequence[int]) -> bool:
+        """Whether what chunks of so many tokens each are priced by lies within what was measured."""
+        return all(self.inside_chunks(prompts, sum(chunks)) for prompts in _alike(chunks))
+
+    def inside_chunks(self, prompts: float, tokens: int) -> bool:
         """Whether measured batches and lengths surround such chunks."""
         batches = self.batches
         if not batches[0] <= prompts <= batches[-1]:
             return False
         index = bisect_right(batches, prompts) - 1
-        if not self.chunks[index].inside(tokens / prompts):
+        if not self.chunks[index].first <= tokens / prompts <= self.reached[index]:
             return False
         # Larger batches were measured to shorter lengths of each, but to as many tokens.
         above = min(index + (prompts > batches[index]), len(batches) - 1)
-        return tokens <= self.chunks[above].last * batches[above]
+        return tokens <= self.reached[above] * batches[above]
 
     def inside_decodes(self, requests: int) -> bool:
         """Whether measured batches surround that one."""
@@ -80,17 +96,38 @@ class LinearAttentionPrice:
         return replace(self, chunks=chunks, decodes=self.decodes.scaled(generation_factor))
 
 
+def _alike(chunks: Sequence[int]) -> set[float]:
+    """How many prompts alike stand for chunks of so many tokens each: as many, and as many of the longest."""
+    return {len(chunks), sum(chunks) / max(chunks)}
+
+
 def _seconds(curve: Curve, x: float) -> float:
     """The curve at ``x``, in proportion beyond its last knot: noise in a last slope would grow with the distance."""
     last = curve.last
     return curve.at(x) if x <= last else curve.at(last) * (x / last)
 
 
+def _never_falling(knots: NDArray[np.float64], by_batch: Iterable[NDArray[np.float64]]) -> Iterator[Curve]:
+    """Curves for batches in ascending order, of which none lies below that of a smaller one.
+
+    Larger batches were measured to shorter lengths; from there on, in proportion, noise at the last could do so.
+    """
+    before_s = np.zeros(len(knots))
+    for latency_s in by_batch:
+        known = ~np.isnan(latency_s)
+        curve = Curve(knots[known], latency_s[known])
+        asked = known | (knots > curve.last)
+        values_s = np.maximum([_seconds(curve, float(tokens)) for tokens in knots[asked]], before_s[asked])
+        curve = Curve(knots[asked], values_s)
+        before_s = curve.at_many(knots)
+        yield curve
+
+
 class LinearAttentionTable:
     """Gated delta rule layers of a profile, each with the heads that one rank holds."""
 
     def __init__(self, table: KernelTable, errors: ErrorQuantiles) -> None:
-        chunks: defaultdict[_Shape, dict[int, Curve]] = defaultdict(dict)
+        chunks: dict[_Shape, tuple[tuple[int, ...], tuple[float, ...], tuple[Curve, ...]]] = {}
         decodes: dict[_Shape, Curve] = {}
         for (phase, *shape), (keys, latency_s) in table.families(5).items():
             batches = keys[:, 0]
@@ -100,14 +137,12 @@ class LinearAttentionTable:
             if phase == "generation":
                 decodes[own] = Curve(batches[order], latency_s[order, 0])
                 continue
-            for place in order:
-                known = ~np.isnan(latency_s[place])
-                chunks[own][int(batches[place])] = Curve(table.knots[known], latency_s[place][known])
+            reached = [float(table.knots[~np.isnan(row)][-1]) for row in latency_s[order]]
+            curves = _never_falling(table.knots, latency_s[order])
+            chunks[own] = tuple(batches[order].tolist()), tuple(reached), tuple(curves)
         self._prices = {
-            shape: LinearAttentionPrice(
-                tuple(by_batch), tuple(by_batch.values()), decodes[shape], Source.CALIBRATED, errors
-            )
-            for shape, by_batch in chunks.items()
+            shape: LinearAttentionPrice(*found, decodes[shape], Source.CALIBRATED, errors)
+            for shape, found in chunks.items()
             if shape in decodes
         }
 

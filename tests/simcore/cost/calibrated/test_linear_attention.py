@@ -47,7 +47,7 @@ def test_measured_launches_cost_what_was_measured():
     assert PRICE.chunks_seconds(1, 1024) == pytest.approx(40e-6)
     assert PRICE.chunks_seconds(4, 4 * 64) == pytest.approx(30e-6)
     assert PRICE.decodes_seconds(8) == pytest.approx(12e-6)
-    assert (PRICE.chunks_seconds(0, 0), PRICE.decodes_seconds(0)) == (0.0, 0.0)
+    assert (PRICE.launch_seconds([]), PRICE.decodes_seconds(0)) == (0.0, 0.0)
     assert (PRICE.source, PRICE.errors) == (Source.CALIBRATED, ERRORS)
 
 
@@ -65,9 +65,32 @@ def test_beyond_what_was_measured_latency_grows_in_proportion():
 def test_measured_batches_and_lengths_are_inside():
     inside = [(1, 1), (1, 4096), (4, 4096), (2, 4096)]
     assert all(PRICE.inside_chunks(*launch) for launch in inside)
-    outside = [(1, 4097), (4, 4097), (2, 4097), (5, 500), (4, 3), (0, 0)]
+    outside = [(1, 4097), (4, 4097), (2, 4097), (5, 500), (4, 3)]
     assert not any(PRICE.inside_chunks(*launch) for launch in outside)
     assert [PRICE.inside_decodes(count) for count in (0, 1, 8, 9)] == [False, True, True, False]
+
+
+def test_unlike_prompts_take_what_as_many_of_the_longest_would_or_as_many_alike():
+    assert PRICE.launch_seconds([1024] * 2) == PRICE.chunks_seconds(2, 2048)
+    assert PRICE.launch_seconds([1024, 512, 512]) == PRICE.chunks_seconds(2, 2048)
+    assert PRICE.launch_seconds([3000, 1]) == pytest.approx(PRICE.launch_seconds([3000]), rel=1e-3)
+    many = [1] * 30 + [2]
+    assert PRICE.launch_seconds(many) == PRICE.chunks_seconds(31, 32) > PRICE.chunks_seconds(16, 32)
+    assert PRICE.inside_launch([1024, 512, 512])
+    assert not PRICE.inside_launch([4097, 1])
+
+
+def test_more_prompts_take_no_less_where_noise_at_the_last_length_says_so():
+    """The larger batch would take 4 x 25 us at 4096 tokens, in proportion to what was measured at 1024."""
+    rows = [("context", *SHAPE, 1), ("context", *SHAPE, 2), ("generation", *SHAPE, 1)]
+    latency_s = 1e-6 * np.array([[20.0, 120.0], [25.0, NONE], [5.0, NONE]])
+    keys = (LINEAR_ATTENTION_KEYS, rows, np.array([1024.0, 4096.0]), latency_s)
+    price = LinearAttentionTable(KernelTable(*keys), ERRORS).price(*SHAPE)
+    assert price.chunks_seconds(2, 2 * 1024) == pytest.approx(25e-6)
+    assert [price.chunks_seconds(1, 4096), price.chunks_seconds(2, 2 * 4096)] == pytest.approx([120e-6] * 2)
+    assert price.chunks_seconds(2, 4 * 4096) == pytest.approx(240e-6)
+    assert price.inside_chunks(1, 4096)
+    assert not price.inside_chunks(2, 2 * 4096)
 
 
 def test_heads_that_were_not_measured_in_both_phases_have_no_price():
@@ -107,7 +130,7 @@ def test_shipped_prices_are_those_measured():
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_shipped_prices_never_fall_and_lie_between_those_of_measured_batches(accelerator, name, data):
-    price = PROFILES[accelerator, name].linear_attention(16, 32, 128, 128)
+    price = PROFILES[accelerator, name].linear_attention(16, data.draw(st.sampled_from([16, 32, 48, 64])), 128, 128)
     prompts = data.draw(st.integers(1, 100))
     tokens = sorted(data.draw(st.lists(st.integers(1, 65_536), min_size=2, max_size=6)))
     seconds = np.array([price.chunks_seconds(prompts, count) for count in tokens])
@@ -116,5 +139,9 @@ def test_shipped_prices_never_fall_and_lie_between_those_of_measured_batches(acc
     each = data.draw(st.integers(1, 2048))
     low_s, middle_s, high_s = (price.chunks_seconds(count, count * each) for count in (4, 6, 8))
     assert low_s * (1 - 1e-12) <= middle_s <= high_s * (1 + 1e-12)
+    by_batch = [price.chunks_seconds(count, count * each) for count in range(1, prompts + 1)]
+    assert np.all(np.diff(by_batch) >= -1e-12 * by_batch[-1])
+    chunks = data.draw(st.lists(st.integers(1, 16_384), min_size=1, max_size=6))
+    assert price.launch_seconds(chunks) >= (1 - 1e-12) * price.launch_seconds([max(chunks)])
     decodes = [price.decodes_seconds(count) for count in range(1, 2 * prompts + 1)]
     assert decodes == sorted(decodes)
