@@ -29,8 +29,12 @@ from simcore.scenario.policy_choice import build_policy
 def build_memory(
     scenario: Scenario, spec: ModelSpec, plan: MemoryPlan, shares_content: bool, now_s: Callable[[], float]
 ) -> KVMemory:
-    """Blocks one by one where it matters which of them are cached, else their counts."""
+    """Blocks one by one where it matters which of them are cached, else their counts.
+
+    Of a model with linear attention none are cached: a preempted request finds its states no longer.
+    """
     section, total_blocks = scenario.memory, plan.request_blocks
+    prefix_caching = section.prefix_caching and not spec.has_linear_attention
     batching: Batching = build_policy("batching", scenario.scheduler.batching, "scheduler.batching")
     max_chunk_tokens = spec.max_context_tokens if batching.whole_prompts else plan.demand.max_batched_tokens
     groups = plan.layout, max_chunk_tokens
@@ -40,7 +44,7 @@ def build_memory(
     if counts_suffice(scenario, shares_content):
         if plan.layout.releases:
             return KVGroupCounter(total_blocks, section.block_size_tokens, *groups)
-        return KVBlockCounter(total_blocks, section.block_size_tokens, section.prefix_caching)
+        return KVBlockCounter(total_blocks, section.block_size_tokens, prefix_caching)
     cache = section.prefix_cache
     eviction: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
     hashed = cache.index == "hash"
@@ -54,16 +58,14 @@ def build_memory(
         return policy
 
     def manager(blocks: int) -> PartManager:
-        if section.prefix_caching and not hashed:
+        if prefix_caching and not hashed:
             leaves = None if eviction.by_release else LeafOrder(ranking(), describe_runs(*facts))
             return KVRadixManager(blocks, section.block_size_tokens, namespace, leaves, expiry)
         order = None if eviction.by_release else RankedOrder(ranking(), describe_blocks(*facts))
         if plan.layout.releases:
-            return KVGroupManager(
-                blocks, section.block_size_tokens, *groups, section.prefix_caching, namespace, order, expiry
-            )
+            return KVGroupManager(blocks, section.block_size_tokens, *groups, prefix_caching, namespace, order, expiry)
         return KVBlockManager(
-            blocks, section.block_size_tokens, section.prefix_caching, namespace, order, expiry, bool(section.tiers)
+            blocks, section.block_size_tokens, prefix_caching, namespace, order, expiry, bool(section.tiers)
         )
 
     if not cache.tenant_shares:

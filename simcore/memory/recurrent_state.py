@@ -37,7 +37,7 @@ def request_state_bytes(spec: ModelSpec, ranks: int = 1, layers: range | None = 
 def check_recurrent_state(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> None:
     """Raise ``InputError`` for what would need states to be kept or moved as blocks are.
 
-    A prefix cache does no harm where requests have nothing to find in it.
+    A prefix cache does no harm where requests have nothing to find in it; ``build_memory`` then makes none.
     """
     if not spec.has_linear_attention:
         return

@@ -85,3 +85,17 @@ def test_a_prefix_cache_is_refused_where_prompts_have_something_in_common():
     workload = scenario()["workload"] | {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 512}}]}
     with pytest.raises(InputError, match=r"^memory\.prefix_caching is .*, expected false"):
         prepare(scenario(memory={"prefix_caching": True}, workload=workload))
+
+
+@pytest.mark.parametrize("cache", [{}, {"index": "radix"}, {"eviction": {"name": "lfu"}}])
+def test_a_preempted_request_computes_all_of_it_again(cache):
+    """Its blocks may still be there, its states are not."""
+    workload = scenario()["workload"] | {"arrivals": {"name": "constant", "rate_per_s": 1e6}}
+
+    def prefilled(**memory):
+        section = {"num_gpu_blocks": 180} | memory
+        result = prepare(scenario(memory=section, workload=workload)).run(check=True)
+        assert result.summary["preemptions"]["total"] > 0
+        return result.summary["utilisation"]["prefill_tokens"]
+
+    assert prefilled(prefix_caching=True, prefix_cache=cache) == prefilled(prefix_caching=False) > 10 * 900
