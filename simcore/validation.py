@@ -101,7 +101,8 @@ class _SchemaTree:
             bounds = " and ".join(f"{words} {schema[key]:.15g}" for key, words in _BOUNDS.items() if key in schema)
             return f"{_NOUNS[kind]} {bounds}".rstrip()
         if kind in ("literal", "enum"):
-            return f"one of {', '.join(sorted(_names(schema)))}"
+            names = sorted(_names(schema))
+            return f"one of {', '.join(names)}" if len(names) > 1 else names[0]
         if kind == "tagged-union":
             if not isinstance(schema["discriminator"], str):
                 return schema.get("custom_error_message")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from math import gcd
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,11 @@ class ModelSpec:
     def layers(self) -> int:
         """Number of transformer layers."""
         return sum(group.count for group in self.layer_groups)
+
+    @property
+    def common_heads(self) -> int:
+        """What tensor-parallel ranks must divide so that each has whole heads in every layer."""
+        return gcd(*(group.attention.query_heads for group in self.layer_groups))
 
     @property
     def has_linear_attention(self) -> bool:

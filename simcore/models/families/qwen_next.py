@@ -1,7 +1,7 @@
 """Qwen3-Next and Qwen3.5: linear attention in most layers, gated full attention in every fourth."""
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationInfo, field_validator
 
@@ -24,7 +24,7 @@ class AlternatingConfig(GroupedQueryConfig):
     attention_bias: bool = False
     attn_output_gate: bool = True
     layer_types: list[Literal["linear_attention", "full_attention"]] | None = None
-    full_attention_interval: PositiveInt = 4
+    full_attention_interval: Annotated[PositiveInt, Field(validate_default=True)] = 4
     linear_num_key_heads: PositiveInt
     linear_num_value_heads: PositiveInt
     linear_key_head_dim: PositiveInt
@@ -64,6 +64,21 @@ class AlternatingConfig(GroupedQueryConfig):
             "query_key_norm": True,
             "output_gate": self.attn_output_gate,
         }
+
+    @field_validator("layer_types")
+    @classmethod
+    def _some_full_attention(cls, types: list[str] | None) -> list[str] | None:
+        if types and "full_attention" not in types:
+            raise ValueError("full_attention for one layer at least, as a request without a KV cache is not modelled")
+        return types
+
+    @field_validator("full_attention_interval")
+    @classmethod
+    def _no_longer_than_the_model(cls, interval: int, info: ValidationInfo) -> int:
+        layers = info.data.get("num_hidden_layers")
+        if layers is not None and info.data.get("layer_types") is None and interval > layers:
+            raise ValueError(f"at most {layers}, so that one layer at least has full attention")
+        return interval
 
     @field_validator("linear_num_value_heads")
     @classmethod

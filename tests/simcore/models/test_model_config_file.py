@@ -341,6 +341,23 @@ def test_layers_are_grouped_by_kind_and_none_is_lost(types):
             "Did you mean 'linear_attention'?",
         ),
         (
+            {**QWEN3_NEXT, "num_hidden_layers": 1, "layer_types": ["linear_attention"]},
+            "layer_types is ['linear_attention'], expected full_attention for one layer at least, "
+            "as a request without a KV cache is not modelled.",
+        ),
+        (
+            {**QWEN3_NEXT, "full_attention_interval": 49},
+            "full_attention_interval is 49, expected at most 48, so that one layer at least has full attention.",
+        ),
+        (
+            {**without(QWEN3_NEXT, "full_attention_interval"), "num_hidden_layers": 3},
+            "full_attention_interval is 4, expected at most 3, so that one layer at least has full attention.",
+        ),
+        (
+            of_text(QWEN35, decoder_sparse_step=2),
+            "text_config.decoder_sparse_step is 2, expected 1.",
+        ),
+        (
             without(QWEN3_NEXT, "linear_num_key_heads"),
             "linear_num_key_heads is missing, expected a whole number greater than 0.",
         ),
@@ -433,5 +450,5 @@ def test_packed_integers_of_more_than_experts_are_refused(tmp_path, missing):
 
 def test_packed_integers_in_other_groups_are_refused(tmp_path):
     groups = {"group_0": {"weights": {"num_bits": 4, "group_size": 128, "symmetric": True, "type": "int"}}}
-    with pytest.raises(InputError, match="group_size is 128, expected one of 32"):
+    with pytest.raises(InputError, match="group_size is 128, expected 32"):
         load_model(str(write(tmp_path, {**DEEPSEEK_V3, "quantization_config": {**PACKED, "config_groups": groups}})))
