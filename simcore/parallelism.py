@@ -6,7 +6,7 @@ from simcore.cost.split import Split, busiest_load
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import tensor_parallel_reach
-from simcore.models import MixtureOfExperts, ModelSpec
+from simcore.models import LinearAttention, MixtureOfExperts, ModelSpec
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
 
@@ -32,9 +32,10 @@ def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator
     reach = tensor_parallel_reach(accelerator)
     if ranks > reach:
         raise InputError(field, ranks, f"at most {reach}, since no more {accelerator.name} can work as one")
-    heads = min(group.attention.query_heads for group in spec.layer_groups)
-    if heads % ranks:
-        raise InputError(field, ranks, f"a divisor of the {heads} query heads of {spec.name}")
+    for attention in (group.attention for group in spec.layer_groups):
+        if attention.query_heads % ranks:
+            kind = "key heads of linear attention" if isinstance(attention, LinearAttention) else "query heads"
+            raise InputError(field, ranks, f"a divisor of the {attention.query_heads} {kind} of {spec.name}")
 
 
 def _check_pipeline_parallel(scenario: Scenario, spec: ModelSpec) -> None:

@@ -133,19 +133,20 @@ class MemoryDemand:
 
     def require_room_for(self, blocks: int, accelerator: Accelerator, ranks: int, stages: int = 1) -> None:
         """Raise ``CapacityError`` if weights and so many KV blocks are more than all memory of an accelerator."""
-        budget = self.budget(accelerator, ranks, stages)
-        needed = budget.weight_bytes + budget.state_bytes + blocks * budget.block_bytes
-        if needed > budget.device_bytes:
-            raise CapacityError(
-                f"memory.num_gpu_blocks is {blocks}, which with {budget.weight_bytes / 1e9:.1f} GB of weights needs "
-                f"{needed / 1e9:.1f} GB of each {accelerator.name}, expected no more than its "
-                f"{budget.device_bytes / 1e9:.1f} GB."
-            )
+        for budget in self.budgets(accelerator, ranks, stages):
+            needed = budget.weight_bytes + budget.state_bytes + blocks * budget.block_bytes
+            if needed > budget.device_bytes:
+                beside = f"{budget.weight_bytes / 1e9:.1f} GB of weights"
+                if budget.state_bytes:
+                    beside += f" and {self._states(budget)}"
+                raise CapacityError(
+                    f"memory.num_gpu_blocks is {blocks}, which with {beside} needs {needed / 1e9:.1f} GB of each "
+                    f"{accelerator.name}, expected no more than its {budget.device_bytes / 1e9:.1f} GB."
+                )
 
     def require_fit(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> MemoryBudget:
         """The budget, or a ``CapacityError`` that says what is missing and what would do."""
-        budgets = self.budgets(accelerator, ranks, stages)
-        short = [budget for budget in budgets if budget.kv_bytes < budget.block_bytes]
+        short = self._short(accelerator, ranks, stages)
         if not short:
             return self.budget(accelerator, ranks, stages)
         budget = short[0]
@@ -153,8 +154,8 @@ class MemoryDemand:
         parts = f"{budget.weight_bytes / 1e9:.1f} GB for weights in {self.weight_dtype}, "
         parts += f"{budget.activation_bytes / 1e9:.1f} GB for activations"
         if budget.state_bytes:
-            parts += f", {budget.state_bytes / 1e9:.1f} GB for states of {self.max_running_requests:,} running requests"
-        slots = self._slots_that_fit(budget)
+            parts += f", {self._states(budget)}"
+        slots = min(map(self._slots_that_fit, short))
         if slots:
             parts += f", of which {slots:,} would do (scheduler.batching.max_running_requests)"
         devices = ranks * stages * self.data_groups * self.context_ranks
@@ -163,6 +164,15 @@ class MemoryDemand:
             f"{needed / 1e9:.1f} GB ({parts}) and may use {budget.device_bytes * budget.utilization / 1e9:.1f} GB "
             f"({budget.utilization:.0%} of its memory); {self._what_would_fit(accelerator, ranks, stages)}."
         )
+
+    def _short(self, accelerator: Accelerator, ranks: int, stages: int) -> list[MemoryBudget]:
+        """The stages whose accelerators have no room for a block, or for what is there beside blocks."""
+        return [budget for budget in self.budgets(accelerator, ranks, stages) if budget.kv_bytes < budget.block_bytes]
+
+    def _states(self, budget: MemoryBudget) -> str:
+        own = -(-self.max_running_requests // self.data_groups)
+        of_all = "" if self.data_groups == 1 else f" of {self.max_running_requests:,}"
+        return f"{budget.state_bytes / 1e9:.1f} GB for states of {own:,}{of_all} running requests"
 
     def _slots_that_fit(self, budget: MemoryBudget) -> int:
         """Running requests for whose states there is memory beside all else and a block; 0 where that helps nothing."""
@@ -193,10 +203,9 @@ class MemoryDemand:
 
     def _fewest_ranks(self, accelerator: Accelerator, stages: int) -> int | None:
         """The smallest power of two of ``accelerator`` that holds a stage, None if none within reach does."""
-        heads = min(group.attention.query_heads for group in self.spec.layer_groups)
         ranks = 1
-        while ranks <= tensor_parallel_reach(accelerator) and heads % ranks == 0:
-            if self.budget(accelerator, ranks, stages).blocks:
+        while ranks <= tensor_parallel_reach(accelerator) and self.spec.common_heads % ranks == 0:
+            if not self._short(accelerator, ranks, stages):
                 return ranks
             ranks *= 2
         return None

@@ -1,12 +1,18 @@
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from servetwin.api import prepare
 from simcore.errors import CapacityError, InputError
+from simcore.hardware import load_accelerator
+from simcore.memory.capacity import MemoryDemand
+from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.recurrent_state import linear_attention_counts, request_state_bytes
 from simcore.memory.report import memory_report
-from simcore.models import LinearAttention, load_model
+from simcore.models import LinearAttention, load_model, load_preset
+from simcore.models.config_file import read_config
 
 NEXT = load_model("qwen3-next-80b-a3b")
 OF_A_LAYER = 32 * 128 * 128 * 4 + 3 * (2 * 16 * 128 + 32 * 128) * 2
@@ -62,6 +68,55 @@ def test_a_stage_without_caches_has_to_hold_its_states_too():
     cluster = {"accelerator": "h100-sxm", "tensor_parallel": 2, "pipeline_parallel": 24}
     with pytest.raises(CapacityError, match=r"GB for states of 100,000 running requests"):
         prepare(scenario(cluster=cluster, scheduler={"batching": {"max_running_requests": 100_000}}))
+
+
+def test_slots_that_would_do_are_those_of_the_tightest_stage():
+    """Of 6 + 6 + 36 linear layers on three stages: none is offered that another stage has no room for."""
+    config = load_preset("qwen3-next-80b-a3b").config
+    full, linear = ["full_attention"], ["linear_attention"]
+    types = 2 * (10 * full + 6 * linear) + 16 * linear
+    spec = read_config(config | {"layer_types": types}, "uneven")
+    demand = MemoryDemand(spec, "bf16", KvFormat("bf16"), 16, 8192, 4096, 0.9)
+    accelerator = load_accelerator("h100-sxm")
+    with pytest.raises(CapacityError, match=r"of which ([\d,]+) would do") as found:
+        demand.require_fit(accelerator, 1, 3)
+    most = int(re.search(r"of which ([\d,]+) would do", str(found.value))[1].replace(",", ""))
+    replace(demand, max_running_requests=most).require_fit(accelerator, 1, 3)
+
+
+def test_states_of_a_data_group_are_those_of_its_own_requests():
+    cluster = {"accelerator": "h100-sxm", "data_parallel": 8, "expert_parallel": 8}
+    expected = r"(\d+\.\d) GB for states of 1,000 of 8,000 running requests, of which ([\d,]+) would do"
+    batching = {"max_running_requests": 8000}
+    with pytest.raises(CapacityError, match=expected) as found:
+        prepare(scenario(cluster=cluster, scheduler={"batching": batching}))
+    stated_gb, most = re.search(expected, str(found.value)).groups()
+    assert float(stated_gb) == pytest.approx(1000 * 36 * OF_A_LAYER / 1e9, abs=0.05)
+    batching["max_running_requests"] = int(most.replace(",", ""))
+    assert prepare(scenario(cluster=cluster, scheduler={"batching": batching})).memory.blocks >= 1
+
+
+def test_given_blocks_need_room_beside_states():
+    batching = {"max_running_requests": 10_000}
+    needed = r"GB of weights and 193\.2 GB for states of 10,000 running requests needs \d+\.\d GB of each h100-sxm"
+    with pytest.raises(CapacityError, match=rf"^memory\.num_gpu_blocks is 9, which with .* {needed}"):
+        prepare(scenario(memory={"num_gpu_blocks": 9}, scheduler={"batching": batching}))
+
+
+def test_ranks_have_whole_heads_in_every_layer(tmp_path):
+    """16 query heads and 12 key heads: neither 3 nor 8 ranks could share both."""
+    heads = {"linear_num_key_heads": 12, "linear_num_value_heads": 24}
+    (tmp_path / "config.json").write_text(json.dumps(load_preset("qwen3-next-80b-a3b").config | heads))
+
+    def split(ranks):
+        cluster = {"accelerator": "h200-sxm", "tensor_parallel": ranks}
+        return prepare(scenario(model=str(tmp_path), cluster=cluster))
+
+    with pytest.raises(InputError, match=r"^cluster\.tensor_parallel is 3, expected a divisor of the 16 query heads"):
+        split(3)
+    with pytest.raises(InputError, match=r"is 8, expected a divisor of the 12 key heads of linear attention"):
+        split(8)
+    assert split(4).memory.ranks == 4
 
 
 @pytest.mark.parametrize(
