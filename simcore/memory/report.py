@@ -219,6 +219,10 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
         if computed > fit:
             yield {"set": "memory.num_gpu_blocks=null", "requests": min(int(computed), slots)}
         return
+    if plan.decisive.state_bytes:
+        most = _most_slots(plan, tokens, slots)
+        if most > int(fit):
+            yield {"set": f"scheduler.batching.max_running_requests={most}", "requests": most}
     changes = {}
     if demand.kv_format.dtype in UNQUANTISED:
         changes["precision.kv_cache=fp8"] = replace(demand, kv_format=KvFormat("fp8"))
@@ -241,7 +245,7 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
 
 
 def _most_slots(plan: MemoryPlan, tokens: int, at_most: int) -> int:
-    """The most slots that memory can fill: logits of more of them leave fewer blocks."""
+    """The most slots that memory can fill: logits and states of more of them leave fewer blocks."""
 
     def falls_short(slots: int) -> bool:
         demand = replace(plan.demand, max_running_requests=slots)

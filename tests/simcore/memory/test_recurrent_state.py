@@ -96,6 +96,23 @@ def test_states_of_a_data_group_are_those_of_its_own_requests():
     assert prepare(scenario(cluster=cluster, scheduler={"batching": batching})).memory.blocks >= 1
 
 
+@pytest.mark.parametrize("split", [{"tensor_parallel": 4}, {"data_parallel": 4, "expert_parallel": 4}])
+def test_fewer_states_are_offered_where_more_requests_would_then_run(split):
+    def report(slots):
+        workload = scenario()["workload"] | {"prompt_tokens": {"name": "fixed", "tokens": 30_000}}
+        cluster = {"accelerator": "h200-sxm"} | split
+        batching = {"max_running_requests": slots}
+        simulation = prepare(scenario(cluster=cluster, scheduler={"batching": batching}, workload=workload))
+        return memory_report(simulation.memory, simulation.workload, simulation.max_context_tokens)
+
+    many = report(3600)
+    offered = {line["set"]: line["requests"] for line in many.help}
+    (most,) = (requests for setting, requests in offered.items() if "max_running_requests" in setting)
+    assert offered[f"scheduler.batching.max_running_requests={most}"] == most > many.limit["requests"]
+    assert report(most).limit["requests"] == most
+    assert report(most + 4).limit["requests"] <= most
+
+
 def test_given_blocks_need_room_beside_states():
     batching = {"max_running_requests": 10_000}
     needed = r"GB of weights and 193\.2 GB for states of 10,000 running requests needs \d+\.\d GB of each h100-sxm"
