@@ -1,7 +1,7 @@
 """Which price a kernel takes: the calibrated one where the profile has its shape and dtype, else the roofline's."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from simcore.cost.assumptions import ROUTING
 from simcore.cost.calibrated import KernelProfile, LinearAttentionPrice
@@ -135,10 +135,16 @@ class KernelPrices:
         return found.no_faster_than(work.kv_bytes_per_token / self.roofline.accelerator.memory_bandwidth_bytes_per_s)
 
     def linear_attention(self, work: LinearAttentionWork) -> LinearAttentionPrice | None:
-        """The calibrated price of linear attention, None where the roofline must do."""
+        """The calibrated price of linear attention, None where the roofline must do.
+
+        Decodes move states no faster than memory is: measured again and again, those of one layer lay in a cache that
+        is too small for those of all layers, and for the weights between them.
+        """
         profile = self.profile_of("linear_attention")
         shape = work.key_heads, work.value_heads, work.key_head_dim, work.value_head_dim
-        return None if profile is None else profile.linear_attention(*shape)
+        found = None if profile is None else profile.linear_attention(*shape)
+        least_s = work.state_traffic_bytes / self.roofline.accelerator.memory_bandwidth_bytes_per_s
+        return None if found is None else replace(found, least_s_per_request=least_s)
 
     def _calibrated(self, operator: Operator) -> Price | None:
         shape, profile = operator.shape, self.profile

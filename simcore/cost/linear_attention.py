@@ -41,7 +41,12 @@ class LinearAttentionWork:
 
     def bytes(self, tokens: int, requests: int) -> float:
         """Bytes that one layer must read and write for so many tokens of so many requests."""
-        return self.bytes_per_token * tokens + 2 * self.state_bytes * requests
+        return self.bytes_per_token * tokens + self.state_traffic_bytes * requests
+
+    @property
+    def state_traffic_bytes(self) -> float:
+        """Bytes that a request's state in one layer moves in a step: it is read and written."""
+        return 2 * self.state_bytes
 
 
 def linear_attention_work(spec: ModelSpec, ranks: int) -> tuple[LinearAttentionWork, ...]:

@@ -28,7 +28,7 @@ class LinearAttentionPrice:
     """A gated delta rule layer of one shape on one rank, its projections left out.
 
     ``chunks`` are over the tokens of each prompt, for each of ``batches`` of them, of which each was measured to the
-    tokens in ``reached``; ``decodes`` are over requests.
+    tokens in ``reached``; ``decodes`` are over requests, of which each takes ``least_s_per_request``.
     """
 
     batches: tuple[int, ...]
@@ -37,6 +37,7 @@ class LinearAttentionPrice:
     decodes: Curve
     source: Source
     errors: ErrorQuantiles
+    least_s_per_request: float = 0.0
 
     def launch_seconds(self, chunks: Sequence[int]) -> float:
         """The kernels over chunks of so many tokens each; 0 for none.
@@ -68,7 +69,7 @@ class LinearAttentionPrice:
 
     def decodes_seconds(self, requests: int) -> float:
         """The kernels over one token of each of ``requests``; 0 for none."""
-        return _seconds(self.decodes, requests) if requests else 0.0
+        return max(_seconds(self.decodes, requests), requests * self.least_s_per_request) if requests else 0.0
 
     def inside_launch(self, chunks: Sequence[int]) -> bool:
         """Whether what chunks of so many tokens each are priced by lies within what was measured."""

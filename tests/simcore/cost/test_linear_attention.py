@@ -176,6 +176,23 @@ def test_work_of_a_run_is_counted():
     assert moved - counter.moved_bytes(found) == pytest.approx(45 * linear.work.bytes(1588, 90))
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "profile"), [("l40s", "vllm-0.24.0"), ("rtx-pro-6000-blackwell", "vllm-0.24.0")]
+)
+def test_decodes_move_states_no_faster_than_memory_does(accelerator, profile):
+    """Measured with the states of a single layer, of which 64 requests have 32 MiB on eight ranks, in the L2 cache."""
+    device, own = load_accelerator(accelerator), load_profile(accelerator, profile)
+    (work,) = linear_attention_work(QWEN35, 8)
+    roofline = Roofline.of(device, RooflineEfficiency(), "bf16")
+    price = KernelPrices(roofline, own).linear_attention(work)
+    least_s = 64 * 2 * (8 * 128 * 128 * 4 + 3 * 1536 * 2) / device.memory_bandwidth_bytes_per_s
+    assert own.linear_attention(2, 8, 128, 128).decodes_seconds(64) < 0.5 * least_s
+    assert price.decodes_seconds(64) == pytest.approx(least_s)
+    assert price.decodes_seconds(512) == own.linear_attention(2, 8, 128, 128).decodes_seconds(512) > 8 * least_s
+    drawn = DrawnPrices.of(KernelPrices(roofline, own), draws(4, seed=1)[0]).linear_attention(work)
+    assert drawn.decodes_seconds(64) >= price.decodes_seconds(64) * (1 - 1e-12)
+
+
 def test_draws_scale_prompts_and_decodes_apart():
     (first, *_) = draws(4, seed=1)
     (work,) = linear_attention_work(QWEN35, 8)
