@@ -9,7 +9,12 @@ from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import on_grid, split_by
 from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import SampleTable
-from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_KEYS, LinearAttentionTable
+from simcore.cost.calibrated.linear_attention import (
+    LINEAR_ATTENTION_KEYS,
+    LINEAR_ATTENTION_PHASES,
+    LinearAttentionTable,
+)
+from simcore.errors import FileError
 
 GRID = ("group", "key_heads", "batch", "tokens")
 BLOCKS = ((0, 1), (0, 2), (1, 2))
@@ -22,7 +27,10 @@ class LinearAttentionFit(KindFit):
     groups = "phase"
 
     def fit(self, samples: SampleTable) -> Fitted:
-        """See ``KindFit``."""
+        """See ``KindFit``. Raises ``FileError`` where a phase is missing, without which the other has no price."""
+        for phase in LINEAR_ATTENTION_PHASES:
+            if phase not in samples.columns["phase"]:
+                raise FileError(samples.file, f"no linear_attention of phase {phase}, expected both phases")
         builder = TableBuilder(LINEAR_ATTENTION_KEYS)
         group = samples.columns["value_heads"] // samples.columns["key_heads"]
         samples = replace(samples, columns=samples.columns | {"group": group})

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from calibrate.samples import SampleTable, require_folder
+from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.errors import FileError, InputError, UnknownNameError
 
@@ -234,20 +235,26 @@ def _one_after_the_other(samples: SampleTable, raw: Columns) -> SampleTable:
     """The causal convolution and the delta rule of a shape as one sample: their sum, where both were measured.
 
     Models of one shape are repeats, each at the row of its convolution. Of several kernels of a part the fastest
-    counts, as an engine would choose. Raises ``FileError``, naming the row, for a kernel that is neither part.
+    counts, as an engine would choose. Raises ``FileError``, naming the row, for a kernel that is neither part and for
+    an unknown phase.
     """
     if "kernel_source" not in raw:
         raise FileError(samples.file, f"no column kernel_source; there are {', '.join(raw)}")
     parts: dict[tuple[Any, ...], tuple[dict[int, float], dict[int, float]]] = {}
     models = raw.get("model_name", np.full(len(samples), ""))
     rows = zip(raw["kernel_source"].tolist(), models.tolist(), *samples.columns.values(), strict=True)
-    for index, (kernel, *shape) in enumerate(rows):
+    for index, (kernel, model, phase, *shape) in enumerate(rows):
+        if phase not in LINEAR_ATTENTION_PHASES:
+            expected = f"one of {', '.join(LINEAR_ATTENTION_PHASES)}"
+            raise FileError(samples.file, f"phase is {str(phase)!r}, expected {expected}", index + 1)
         part = next((place for place, name in enumerate(_LINEAR_PARTS) if name in str(kernel)), None)
         if part is None:
             expected = f"one whose name holds {' or '.join(_LINEAR_PARTS)}"
             raise FileError(samples.file, f"kernel_source is {kernel!r}, expected {expected}", index + 1)
-        parts.setdefault(tuple(shape), ({}, {}))[part][index] = float(samples.latency_s[index])
+        parts.setdefault((model, phase, *shape), ({}, {}))[part][index] = float(samples.latency_s[index])
     both = {min(first): min(first.values()) + min(then.values()) for first, then in parts.values() if first and then}
+    if parts and not both:
+        raise FileError(samples.file, f"no shape of which both {' and '.join(_LINEAR_PARTS)} were measured")
     kept = np.isin(np.arange(len(samples)), list(both))
     return replace(samples.select(kept), latency_s=np.array([both[index] for index in sorted(both)]))
 

@@ -130,13 +130,17 @@ class LinearAttentionTable:
     def __init__(self, table: KernelTable, errors: ErrorQuantiles) -> None:
         chunks: dict[_Shape, tuple[tuple[int, ...], tuple[float, ...], tuple[Curve, ...]]] = {}
         decodes: dict[_Shape, Curve] = {}
+        one = table.knots == 1.0
         for (phase, *shape), (keys, latency_s) in table.families(5).items():
             batches = keys[:, 0]
             order = np.argsort(batches)
             key_heads, value_heads, *dims = map(int, shape)
             own = key_heads, value_heads, dims[0], dims[1]
             if phase == "generation":
-                decodes[own] = Curve(batches[order], latency_s[order, 0])
+                decoding_s = latency_s[order][:, one].ravel()
+                known = ~np.isnan(decoding_s)
+                if known.any():
+                    decodes[own] = Curve(batches[order][known], decoding_s[known])
                 continue
             reached = [float(table.knots[~np.isnan(row)][-1]) for row in latency_s[order]]
             curves = _never_falling(table.knots, latency_s[order])

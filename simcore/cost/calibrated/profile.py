@@ -18,7 +18,12 @@ from simcore.cost.calibrated.elementwise import ELEMENTWISE_KEYS, ElementwiseTab
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.calibrated.gemm import GEMM_KEYS, GemmPrice, GemmTable
 from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationPrice, GenerationTable
-from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_KEYS, LinearAttentionPrice, LinearAttentionTable
+from simcore.cost.calibrated.linear_attention import (
+    LINEAR_ATTENTION_KEYS,
+    LINEAR_ATTENTION_PHASES,
+    LinearAttentionPrice,
+    LinearAttentionTable,
+)
 from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
 from simcore.cost.calibrated.price import CurvePrice
 from simcore.cost.calibrated.table import parse_table
@@ -41,6 +46,7 @@ KEYS = {
     "linear_attention": LINEAR_ATTENTION_KEYS,
 }
 """The kernel kinds, each with the columns that tell the rows of its table apart."""
+_NAMES = {"phase": LINEAR_ATTENTION_PHASES}
 PROFILE_FILE = "profile.yaml"
 _YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The one in C, where PyYAML was built with it, takes a tenth of the time."""
@@ -88,7 +94,7 @@ class KernelProfile:
             kind: {name: (noise.median, noise.p90) for name, noise in table.noise.items()}
             for kind, table in document.tables.items()
         }
-        parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind]) for kind in document.tables}
+        parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind], _NAMES) for kind in document.tables}
         rates = {
             kind: {dtype: Rates(**rate.model_dump()) for dtype, rate in table.rates.items()}
             for kind, table in document.tables.items()

@@ -2,10 +2,12 @@
 
 import csv
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from math import nan
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,8 @@ from simcore.errors import FileError
 from simcore.files import read_text
 
 Key = str | int
+TEXT_KEYS = frozenset({"phase", "dtype", "kv_dtype", "distribution", "operation", "implementation", "operator"})
+"""The columns that hold names; all others that tell rows apart hold whole numbers."""
 
 
 def without_gaps(knots: NDArray[np.float64], ratios: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -55,8 +59,10 @@ class KernelTable:
         }
 
 
-def parse_table(file: Traversable | Path, keys: tuple[str, ...]) -> KernelTable:
-    """Read a table whose columns are ``keys`` and then knots.
+def parse_table(
+    file: Traversable | Path, keys: tuple[str, ...], names: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> KernelTable:
+    """Read a table whose columns are ``keys`` and then knots; ``names`` are those that a column may hold.
 
     Raises ``FileError``, naming file and line, for columns, numbers or rows that do not fit.
     """
@@ -85,6 +91,20 @@ def parse_table(file: Traversable | Path, keys: tuple[str, ...]) -> KernelTable:
         line_numbers.append(lines.line_num)
     if not rows:
         raise FileError(shown, "no rows")
+    for name, column in zip(keys, zip(*rows, strict=True), strict=True):
+        found = set(column)
+        if name in names:
+            wrong_cells, expected = found.difference(names[name]), f"one of {', '.join(names[name])}"
+        elif name not in TEXT_KEYS:
+            wrong_cells, expected = {cell for cell in found if isinstance(cell, str)}, "a whole number"
+        else:
+            continue
+        if wrong_cells:
+            place = next(place for place, cell in enumerate(column) if cell in wrong_cells)
+            raise FileError(shown, f"{name} is {column[place]!r}, expected {expected}", line_numbers[place])
+    if len(set(rows)) < len(rows):
+        place = next(place for place, row in enumerate(rows) if row in rows[:place])
+        raise FileError(shown, f"a second row of the same {', '.join(keys)}", line_numbers[place])
     latency_us = np.array(latencies)
     wrong = (latency_us <= 0).any(axis=1) | np.isnan(latency_us).all(axis=1)
     if wrong.any():

@@ -60,6 +60,13 @@ def test_an_unknown_phase_is_refused():
         fit_and_check(measured(phase=np.full(len(measured()), "prefill")))
 
 
+@pytest.mark.parametrize(("phase", "other"), [("context", "generation"), ("generation", "context")])
+def test_one_phase_alone_is_refused(phase, other):
+    samples = measured()
+    with pytest.raises(FileError, match=f"x: no linear_attention of phase {other}, expected both"):
+        fit_and_check(samples.select(samples.columns["phase"] == phase))
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

@@ -159,6 +159,8 @@ def test_kernels_of_linear_attention_run_one_after_the_other(tmp_path):
     ("changed", "message"),
     [
         ({"kernel_source": ["causal_conv1d_fn", "softmax"]}, "line 2: kernel_source is 'softmax', expected one whose"),
+        ({"phase": ["context", "prefill"]}, "line 2: phase is 'prefill', expected one of context, generation"),
+        ({"seq_len": [64, 128]}, "no shape of which both conv1d and delta_rule were measured"),
         ({"kernel": ["a", "b"]}, "no column kernel_source; there are phase,"),
         ({"num_v_heads": [8, "x"]}, "line 1: num_v_heads is '8', expected a number"),
         ({"num_v_heads": [8, 7]}, "line 2: value_heads is 7, expected a multiple of the key heads"),

@@ -244,6 +244,22 @@ def test_broken_profiles_name_file_line_and_field(copied):
         load_profile("rtx-4090", broken(copied, "gemm.csv", "\nbf16,1,4096,4096,", "\nbf16,1,4096,4096,x"))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("\ncontext,1,2,", "\nprefill,1,2,", r"phase is 'prefill', expected one of context, generation"),
+        ("\ncontext,1,2,", "\ncontext,one,2,", r"key_heads is 'one', expected a whole number"),
+        ("\ncontext,1,2,128,128,2,", "\ncontext,1,2,128,128,1,", r"a second row of the same phase, key_heads, "),
+    ],
+)
+def test_broken_rows_name_line_and_column(tmp_path, old, new, message):
+    folder = tmp_path / "profile"
+    with resources.as_file(resources.files("hardware_profiles") / "l40s" / "vllm-0.24.0") as source:
+        shutil.copytree(source, folder)
+    with pytest.raises(FileError, match=rf"linear_attention\.csv, line \d+: {message}"):
+        load_profile("l40s", broken(folder, "linear_attention.csv", old, new))
+
+
 def test_unknown_kernel_kinds_are_refused(copied):
     with pytest.raises(InputError, match="Did you mean 'gemm'"):
         load_profile("rtx-4090", broken(copied, "profile.yaml", "  gemm:", "  gem:"))

@@ -83,14 +83,21 @@ def test_unlike_prompts_take_what_as_many_of_the_longest_would_or_as_many_alike(
 def test_more_prompts_take_no_less_where_noise_at_the_last_length_says_so():
     """The larger batch would take 4 x 25 us at 4096 tokens, in proportion to what was measured at 1024."""
     rows = [("context", *SHAPE, 1), ("context", *SHAPE, 2), ("generation", *SHAPE, 1)]
-    latency_s = 1e-6 * np.array([[20.0, 120.0], [25.0, NONE], [5.0, NONE]])
-    keys = (LINEAR_ATTENTION_KEYS, rows, np.array([1024.0, 4096.0]), latency_s)
+    latency_s = 1e-6 * np.array([[9.0, 20.0, 120.0], [9.0, 25.0, NONE], [5.0, NONE, NONE]])
+    keys = (LINEAR_ATTENTION_KEYS, rows, np.array([1.0, 1024.0, 4096.0]), latency_s)
     price = LinearAttentionTable(KernelTable(*keys), ERRORS).price(*SHAPE)
     assert price.chunks_seconds(2, 2 * 1024) == pytest.approx(25e-6)
     assert [price.chunks_seconds(1, 4096), price.chunks_seconds(2, 2 * 4096)] == pytest.approx([120e-6] * 2)
     assert price.chunks_seconds(2, 4 * 4096) == pytest.approx(240e-6)
     assert price.inside_chunks(1, 4096)
     assert not price.inside_chunks(2, 2 * 4096)
+
+
+def test_decodes_of_another_number_of_tokens_are_none():
+    rows = [("context", *SHAPE, 1), ("generation", *SHAPE, 1)]
+    latency_s = 1e-6 * np.array([[20.0, 120.0], [NONE, 9.0]])
+    table = KernelTable(LINEAR_ATTENTION_KEYS, rows, np.array([1.0, 64.0]), latency_s)
+    assert LinearAttentionTable(table, ERRORS).price(*SHAPE) is None
 
 
 def test_heads_that_were_not_measured_in_both_phases_have_no_price():
