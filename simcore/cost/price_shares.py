@@ -45,9 +45,12 @@ class RangeCounter:
 
     def count_decodes(self, pool: DecodePool, durations_ns: StepDurations) -> None:
         """Count those of the next decode steps of all members that lie outside."""
-        if not self._attention:
-            return
         size, steps = pool.size, len(durations_ns)
+        if not self._attention:
+            if not self._states_inside(size):
+                self.steps[size, size, size] += steps
+                self.time_ns += sum(map(int, durations_ns))
+            return
         ranges = self._ranges.get(size) or self._ranges_of(size)
         if self._uniform:  # what follows, for most models and nearly all steps
             context_tokens = pool.context_tokens
@@ -68,7 +71,7 @@ class RangeCounter:
 
     def count_step(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int, duration_ns: int) -> None:
         """Count one step that is not decode alone, if its attention lies outside."""
-        if self._attention and not self._inside(plan, pool):
+        if (self._attention or self._linear) and not self._inside(plan, pool):
             tokens = self._split.step_tokens(plan.decoding, plan.prefill_tokens)
             requests = plan.decoding + len(plan.chunks)
             self.steps[tokens, sampled_rows, requests] += 1
@@ -83,6 +86,8 @@ class RangeCounter:
         if not all(linear.inside(chunks) for linear in self._linear):
             return False
         if plan.decoding:
+            if not self._attention:
+                return self._states_inside(plan.decoding)
             ranges = self._ranges.get(plan.decoding) or self._ranges_of(plan.decoding)
             if self._uniform and not plan.stalled:
                 least, most = ranges[0]
@@ -101,9 +106,12 @@ class RangeCounter:
             assert kind.calibrated.generation is not None
             price = kind.calibrated.generation.over_total_context(decoding)
             inside = (ceil(price.curve.first), floor(price.curve.last))
-            states_inside = all(linear.inside_decodes(decoding) for linear in self._linear)
-            ranges.append(inside if price.shape_inside and states_inside else _NOTHING)
+            ranges.append(inside if price.shape_inside and self._states_inside(decoding) else _NOTHING)
         return ranges
+
+    def _states_inside(self, decoding: int) -> bool:
+        """Whether linear attention of so many decodes was measured, where any was."""
+        return all(linear.inside_decodes(decoding) for linear in self._linear)
 
 
 def _context(kind: CompiledAttention, pool: DecodePool) -> tuple[int, int]:

@@ -90,3 +90,23 @@ def test_a_chunk_beyond_what_was_measured_counts_its_step():
         plan.add_chunk(Request(0, 0, 120_000, computed_tokens=computed_tokens), 1024)
         ranges.count_step(plan, pool_of(cost, []), 0, 5)
         assert (sum(ranges.steps.values()), ranges.time_ns) == (steps, 5 * steps)
+
+
+def test_linear_attention_counts_where_attention_was_not_measured():
+    """Of 256 wide heads in vLLM 0.19 nothing was, of decodes with linear attention 1024 at most."""
+    roofline = Roofline.of(load_accelerator("h200-sxm"), RooflineEfficiency(), "bf16")
+    own, lender = load_profile("h200-sxm", "vllm-0.19.0"), load_profile("h200-sxm", "vllm-0.24.0")
+    prices = KernelPrices(roofline, own, {"linear_attention": lender})
+    cost = StepCost(load_model("qwen3-next-80b-a3b"), prices, HostOverhead(), "bf16", KvFormat(), 4)
+    assert all(kind.calibrated.generation is None for kind in cost.compiled_attention)
+    for decoding, outside in ((1024, 0), (1025, 3)):
+        pool, ranges = pool_of(cost, [900] * decoding), RangeCounter(cost)
+        durations = cost.decode_steps_ns(pool, 3)
+        ranges.count_decodes(pool, durations)
+        assert sum(ranges.steps.values()) == outside
+        assert ranges.time_ns == (sum(map(int, durations)) if outside else 0)
+    for tokens, outside in ((1000, 0), (40_000, 1)):
+        ranges, plan = RangeCounter(cost), BatchPlan(decoding=2)
+        plan.add_chunk(Request(0, 0, tokens), tokens)
+        ranges.count_step(plan, pool_of(cost, [900] * 2), 3, 1000)
+        assert (sum(ranges.steps.values()), ranges.time_ns) == (outside, 1000 * outside)
