@@ -81,8 +81,7 @@ def document(data: Path) -> Iterator[str]:
 
         A token leaves, in every layer, keys and values of all KV heads (multi-head, grouped-query and multi-query
         attention), or one latent and one rotary key (multi-head latent attention). A layer of linear attention takes
-        none: a request has a state there, of one size at any context, and memory for as many states as requests may run
-        is set aside (`states of linear attention` in the table above). Bytes per token, all layers:
+        none: a request has a state there, of one size at any context. Bytes per token, all layers:
 
         | model | bf16 | fp8 | int8 | int4 |
         |---|---:|---:|---:|---:|
@@ -103,6 +102,19 @@ def document(data: Path) -> Iterator[str]:
 
         Layers that share one cache (cross-layer attention, Brandon et al., arXiv:2405.12981) are stated by
         `memory.kv_sharing_layers`.
+
+        ## States of linear attention
+
+        A request of Qwen3-Next or Qwen3.5 has a state in every layer of linear attention: numbers of 32 bits, and the
+        last inputs of a convolution in 16. Memory for as many states as requests may run is set aside, a term of its own
+        in the table of such a model, and part of what bounds `max_running_requests`. So do TensorRT-LLM and, by a share
+        of the memory, SGLang; vLLM takes a state from the pool of blocks when a request comes (recalled), so that with
+        fewer requests than may run it has more blocks than are counted here.
+
+        States are neither kept nor moved. Such models are refused with `memory.tiers`, with preemption by `swap`, with
+        `cluster.context_parallel`, and with `memory.prefix_caching` where requests have content in common, as in sessions
+        and with `workload.samples`. Where they have none a prefix cache finds nothing, not even what a preempted request
+        had: all of it is computed again.
 
         ## Sliding windows
 
