@@ -106,15 +106,15 @@ def document(data: Path) -> Iterator[str]:
         ## States of linear attention
 
         A request of Qwen3-Next or Qwen3.5 has a state in every layer of linear attention: numbers of 32 bits, and the
-        last inputs of a convolution in 16. Memory for as many states as requests may run is set aside, a term of its own
-        in the table of such a model, and part of what bounds `max_running_requests`. So do TensorRT-LLM and, by a share
-        of the memory, SGLang; vLLM takes a state from the pool of blocks when a request comes (recalled), so that with
-        fewer requests than may run it has more blocks than are counted here.
+        last inputs of a convolution in 16. Memory for as many states as requests may run is set aside, a term of its
+        own in the table of such a model, and part of what bounds `max_running_requests`. So do TensorRT-LLM and, by a
+        share of the memory, SGLang; vLLM takes a state from the pool of blocks when a request comes (recalled), so
+        that with fewer requests than may run it has more blocks than are counted here.
 
-        States are neither kept nor moved. Such models are refused with `memory.tiers`, with preemption by `swap`, with
-        `cluster.context_parallel`, and with `memory.prefix_caching` where requests have content in common, as in sessions
-        and with `workload.samples`. Where they have none a prefix cache finds nothing, not even what a preempted request
-        had: all of it is computed again.
+        States are neither kept nor moved. Such models are refused with `memory.tiers`, with preemption by `swap`,
+        with `cluster.context_parallel`, and with `memory.prefix_caching` where requests have content in common, as in
+        sessions and with `workload.samples`. Where they have none a prefix cache finds nothing, not even what a
+        preempted request had: all of it is computed again.
 
         ## Sliding windows
 
