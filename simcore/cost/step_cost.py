@@ -183,7 +183,8 @@ class StepCost:
                 own_tokens = self.fullest_group_tokens(chunks, plan.decoding)
         if plan.decoding:
             attention_ns += self._decodes.step_ns(plan, pool) + self._merge_ns(plan.decoding)
-            attention_ns += self.linear_decodes_ns(plan.decoding)
+            if self.linear_attention:
+                attention_ns += self.linear_decodes_ns(plan.decoding)
         tokens = self.split.step_tokens(plan.decoding, plan.prefill_tokens)
         requests = plan.decoding + len(plan.chunks)
         return round(self._without_attention_ns(tokens, sampled_rows, requests, own_tokens) + attention_ns)
