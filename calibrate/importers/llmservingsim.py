@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
-from simcore.cost.operators import MEASURED_AS, head_operators, layer_operators
+from simcore.cost.model_operators import head_operators, layer_operators
+from simcore.cost.operators import MEASURED_AS
 from simcore.errors import FileError, UnknownNameError
 from simcore.models import Attention, DenseFeedForward, LayerGroup, MixtureOfExperts, ModelSpec, load_model
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from simcore.clock import NS_PER_S
+from simcore.cost.attention import AttentionWork
 from simcore.cost.calibrated import Source
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.compiled_attention import CompiledAttention, attended_tokens
 from simcore.cost.compiled_linear_attention import CompiledLinearAttention
 from simcore.cost.exchange import deal
-from simcore.cost.operators import AttentionWork, Operator
+from simcore.cost.operators import Operator
 from simcore.cost.pipeline import TENSORS_SENT, PipelineCost
 from simcore.cost.price_shares import HOST
 from simcore.cost.prices import Price

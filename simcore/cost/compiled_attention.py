@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from simcore.clock import NS_PER_S
+from simcore.cost.attention import AttentionWork
 from simcore.cost.calibrated import Curve, GenerationPrice
 from simcore.cost.exchange import deal
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.operators import AttentionWork
 from simcore.cost.prices import AttentionPrices
 from simcore.cost.ring import Ring, ring_of
 from simcore.cost.roofline import attended_pairs, read_context

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from simcore.cost.assumptions import ROUTING
+from simcore.cost.attention import AttentionShape, AttentionWork
 from simcore.cost.calibrated import KernelProfile, LinearAttentionPrice
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.cost.collectives import AlphaBetaPrice, alpha_beta_constants, link_share
 from simcore.cost.fabric import Fabric, measured_topology
 from simcore.cost.linear_attention import LinearAttentionWork
-from simcore.cost.operators import MEASURED_AS, AttentionShape, AttentionWork, ExpertMatrices, Matrix, Operator
+from simcore.cost.operators import MEASURED_AS, ExpertMatrices, Matrix, Operator
 from simcore.cost.prices import (
     AttentionPrices,
     ElementwisePrice,

@@ -1,7 +1,8 @@
 """What computing part of a prompt again would take."""
 
+from simcore.cost.attention import attention_work
 from simcore.cost.linear_attention import linear_attention_work
-from simcore.cost.operators import attention_work, layer_operators
+from simcore.cost.model_operators import layer_operators
 from simcore.cost.roofline import attended_pairs
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import ModelSpec

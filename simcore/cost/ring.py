@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simcore.clock import NS_PER_S
+from simcore.cost.attention import AttentionWork
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.operators import AttentionWork
 from simcore.cost.prices import Price
 from simcore.cost.roofline import read_context
 from simcore.cost.split import Split

@@ -5,21 +5,21 @@ from collections.abc import Iterable
 from policies.horizon import FOREVER
 from simcore.clock import NS_PER_S
 from simcore.cost.assumptions import HostOverhead
+from simcore.cost.attention import attention_work
 from simcore.cost.compiled_attention import compile_attention
 from simcore.cost.compiled_linear_attention import compile_linear_attention
 from simcore.cost.decode_attention import DecodeAttention
 from simcore.cost.exchange import deal, expert_exchange, logits_gather
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.linear_attention import PROMPT_LAUNCHES, linear_attention_work
-from simcore.cost.operators import (
-    Operator,
+from simcore.cost.model_operators import (
     all_reduces,
-    attention_work,
     embedding_operators,
     final_norm_operators,
     head_operators,
     layer_operators,
 )
+from simcore.cost.operators import Operator
 from simcore.cost.ring import merge_of
 from simcore.cost.split import Split, mixture_layers
 from simcore.memory.kv_bytes import KvFormat, attention_counts

@@ -23,11 +23,12 @@ from simcore.cost.assumptions import (
     HostOverhead,
     RooflineEfficiency,
 )
+from simcore.cost.attention import AttentionWork
 from simcore.cost.calibrated import ContextPrice, GenerationPrice, KernelProfile, LinearAttentionPrice, Source
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.linear_attention import LinearAttentionWork
-from simcore.cost.operators import AttentionWork, Matrix, Operator
+from simcore.cost.operators import Matrix, Operator
 from simcore.cost.prices import AttentionPrices, ElementwisePrice, Price
 
 KINDS = (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.breakdown import StepShape, breakdown
 from simcore.cost.exchange import deal
-from simcore.cost.operators import layer_operators
+from simcore.cost.model_operators import layer_operators
 from simcore.cost.split import Split, busiest_load
 from simcore.cost.step_cost import StepCost
 from simcore.errors import InputError

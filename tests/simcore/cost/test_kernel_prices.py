@@ -3,9 +3,10 @@
 import pytest
 
 from simcore.cost.assumptions import ROUTING, RooflineEfficiency
+from simcore.cost.attention import attention_work
 from simcore.cost.calibrated import Source, available_profiles, load_profile
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.operators import attention_work, layer_operators
+from simcore.cost.model_operators import layer_operators
 from simcore.cost.prices import RooflinePrice
 from simcore.cost.roofline import Roofline
 from simcore.errors import UnknownNameError

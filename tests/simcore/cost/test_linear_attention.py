@@ -7,7 +7,7 @@ from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated import Source, load_profile
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.linear_attention import PROMPT_LAUNCHES, linear_attention_work
-from simcore.cost.operators import layer_operators
+from simcore.cost.model_operators import layer_operators
 from simcore.cost.price_shares import unmeasured
 from simcore.cost.recompute import RecomputeCost
 from simcore.cost.roofline import Roofline

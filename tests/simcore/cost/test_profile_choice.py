@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from simcore.cost.calibrated import Source, load_profile
-from simcore.cost.operators import layer_operators
+from simcore.cost.model_operators import layer_operators
 from simcore.cost.profile_choice import (
     COLLECTIVES,
     ELEMENTWISE,

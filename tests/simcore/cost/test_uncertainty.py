@@ -11,7 +11,7 @@ from simcore.cost.assumptions import HOST_SPREAD, ROUTING, ROUTINGS, STEP_ERROR,
 from simcore.cost.calibrated.errors import LEVELS
 from simcore.cost.calibrated.profile import load_profile
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.operators import layer_operators
+from simcore.cost.model_operators import layer_operators
 from simcore.cost.step_cost import StepCost
 from simcore.cost.uncertainty import (
     KINDS,

@@ -1,14 +1,14 @@
 import pytest
 
-from simcore.cost.operators import (
-    AllReduce,
+from simcore.cost.attention import attention_work
+from simcore.cost.model_operators import (
     all_reduces,
-    attention_work,
     embedding_operators,
     final_norm_operators,
     head_operators,
     layer_operators,
 )
+from simcore.cost.operators import AllReduce
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import count_parameters, input_embedding_parameters, load_model, preset_names, weight_bytes
 

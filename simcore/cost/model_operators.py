@@ -1,0 +1,254 @@
+"""The operators of a transformer's forward pass, in the order in which a layer runs them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from simcore.cost.operators import ACTIVATION_BYTES, AllReduce, ExpertMatrices, Matrix, Operator
+from simcore.cost.split import Split
+from simcore.models import (
+    Attention,
+    DenseFeedForward,
+    LatentAttention,
+    LayerGroup,
+    LinearAttention,
+    MixtureOfExperts,
+    ModelSpec,
+    heads_per_rank,
+)
+from simcore.models.weight_formats import WEIGHT_FORMATS, Role, WeightFormat, weight_format
+
+SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
+
+EXPERT_LAUNCHES = 10
+"""Sorting tokens by experts (three) and the sums that takes, quantising (two), the products (two), activation, sum."""
+ACROSS_HEADS_LAUNCHES = 4
+"""Squares of queries and keys summed, then both scaled (vLLM, models/minimax_m2.py, as its compiler fuses it)."""
+ROUTER_SCORE_ELEMENTS = 2
+"""The router's scores are read in 32 bits, and few are kept."""
+SHARED_GATING_ELEMENTS, SHARED_GATING_LAUNCHES = 5, 3
+"""The gate's sigmoid, its product with the shared expert's output (read and written) and the sum of that and the routed
+experts' (SGLang, srt/models/qwen2_moe.py)."""
+RESIDUAL_SUMS = 2
+"""Of attention and of the MLP, each in the norm that follows: the residual is read and written beside its input and
+output."""
+NORM_SUM_BYTES = 8
+"""A sum of squares each of queries and keys, in 32 bits."""
+SAMPLING_ELEMENTS = 5
+"""Greedy sampling reads a row's logits, writes them in 32 bits and reads these for the largest, in elements of 16 bits
+(vLLM, v1/sample/sampler.py; recalled). Temperatures and nuclei take more."""
+
+
+def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split | None = None) -> Iterator[Operator]:
+    """The operators of all layers on one of ``ranks`` tensor-parallel ranks (Megatron-LM, arXiv:1909.08053).
+
+    ``split`` says where experts are, if not split over the same ranks; they then see the tokens of all data groups.
+    """
+    split = split or Split(tensor=ranks)
+    hidden, stored = spec.hidden_size, weight_format(weight_dtype)
+    for group in spec.layer_groups:
+        build = _OperatorBuilder(group.count, stored, ranks)
+        elements = 2 * (spec.norms_per_layer + RESIDUAL_SUMS) * hidden
+        yield build.elementwise("norm", elements, spec.norms_per_layer)
+        yield from _projections(build, group.attention, hidden)
+        yield from _feed_forward(build, group, hidden, stored, split)
+        if stored.quantises_activations:
+            inputs = _quantised_inputs(group, stored, hidden, ranks)
+            if inputs:
+                yield build.elementwise("activation_quantisation", sum(inputs) * 3 // 2, len(inputs))
+
+
+def embedding_operators(spec: ModelSpec) -> Iterator[Operator]:
+    """What comes before the first layer: a row of the embedding for each token, and one of learned positions added."""
+    read, launches = (2, 3) if spec.learned_positions else (1, 1)  # looking up, twice, and adding
+    yield _OperatorBuilder(1, SIXTEEN_BITS, 1).elementwise("embedding", (read + 1) * spec.hidden_size, launches)
+
+
+def final_norm_operators(spec: ModelSpec) -> Iterator[Operator]:
+    """What comes after the last layer: a norm of all tokens, which adds the last residual."""
+    if spec.final_norm:
+        yield _OperatorBuilder(1, SIXTEEN_BITS, 1).elementwise("final_norm", 4 * spec.hidden_size)
+
+
+def all_reduces(spec: ModelSpec, exchanges: int = 0, embeds: bool = True) -> Iterator[AllReduce]:
+    """What tensor-parallel ranks sum up: after attention, after the MLP, and for norms of all heads.
+
+    Of the MLPs, so many exchange tokens instead. With ``embeds`` it is also rows of the embedding, which is split over
+    the vocabulary (Megatron-LM, arXiv:1909.08053, section 3).
+    """
+    hidden_bytes = spec.hidden_size * int(ACTIVATION_BYTES)
+    yield AllReduce("all_reduce", 2 * spec.layers - exchanges, hidden_bytes)
+    if embeds:
+        yield AllReduce("embedding_all_reduce", 1, hidden_bytes)
+    summed = sum(group.count for group in spec.layer_groups if _norm_across_heads(group))
+    if summed:
+        yield AllReduce("query_key_norm_all_reduce", summed, NORM_SUM_BYTES)
+
+
+def _norm_across_heads(group: LayerGroup) -> bool:
+    return isinstance(group.attention, Attention) and group.attention.norm_across_heads
+
+
+def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
+    """The operators that run once per sampled token: the output head, split over the vocabulary, and sampling."""
+    width = spec.embedding_size or spec.hidden_size
+    build = _OperatorBuilder(1, SIXTEEN_BITS, ranks)
+    yield build.matmul("head", width, spec.vocabulary_size, split="columns")
+    yield build.elementwise("sampling", SAMPLING_ELEMENTS * spec.vocabulary_size)
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorBuilder:
+    count: int
+    stored: WeightFormat
+    ranks: int
+
+    def of(self, role: Role) -> "_OperatorBuilder":
+        """The same for matrices of one role, which keep 16 bits if the format is not for them."""
+        return self if role in self.stored.of else replace(self, stored=SIXTEEN_BITS)
+
+    def matmul(self, name: str, inputs: int, outputs: int, split: str | None = None) -> Operator:
+        """A matrix product whose weight is split over the ranks by "columns" (outputs), "rows" (inputs) or not."""
+        if split == "columns":
+            outputs = -(-outputs // self.ranks)
+        elif split == "rows":
+            inputs = -(-inputs // self.ranks)
+        return Operator(
+            name,
+            self.count,
+            flops_per_token=2.0 * inputs * outputs,
+            weight_bytes=self.stored.matrix_bytes(outputs, inputs),
+            activation_bytes_per_token=(inputs + outputs) * ACTIVATION_BYTES,
+            shape=Matrix(self.stored.name, outputs, inputs),
+        )
+
+    def elementwise(self, name: str, elements_per_token: int, launches: int = 1) -> Operator:
+        """A kernel that reads and writes, and computes next to nothing."""
+        return Operator(name, self.count, 0.0, 0.0, elements_per_token * ACTIVATION_BYTES, launches=launches)
+
+
+def _projections(
+    everywhere: _OperatorBuilder, attention: Attention | LatentAttention | LinearAttention, hidden: int
+) -> Iterator[Operator]:
+    if isinstance(attention, LinearAttention):
+        yield from _linear_projections(everywhere, attention, hidden)
+        return
+    heads, build = attention.query_heads, everywhere.of(Role.ATTENTION)
+    if isinstance(attention, Attention):
+        query = heads * attention.head_dim
+        kv_heads = heads_per_rank(attention.kv_heads, build.ranks) * build.ranks
+        key_value = kv_heads * (attention.head_dim + attention.value_head_dim)
+        gate = query if attention.output_gate else 0
+        yield build.matmul("qkv_projection", hidden, query + gate + key_value, split="columns")
+        if attention.query_key_norm:
+            normed = query + kv_heads * attention.head_dim
+            launches = ACROSS_HEADS_LAUNCHES if attention.norm_across_heads else 2
+            yield build.elementwise("query_key_norm", 2 * -(-normed // build.ranks), launches)
+        if attention.rotary:
+            yield build.elementwise("rotary_and_kv_write", 2 * -(-(query + key_value) // build.ranks), launches=2)
+        else:
+            yield build.elementwise("kv_write", 2 * -(-key_value // build.ranks))
+        if gate:
+            yield build.elementwise("output_gate", 3 * -(-gate // build.ranks))
+    else:
+        key_dim = attention.nope_head_dim + attention.rope_head_dim
+        latent = attention.kv_lora_rank + attention.rope_head_dim
+        if attention.q_lora_rank is None:
+            yield build.matmul("query_projection", hidden, heads * key_dim, split="columns")
+            yield build.matmul("latent_projection", hidden, latent)
+        else:
+            yield build.matmul("latent_projection", hidden, attention.q_lora_rank + latent)
+            yield build.matmul("query_projection", attention.q_lora_rank, heads * key_dim, split="columns")
+        expanded = heads * (attention.nope_head_dim + attention.value_head_dim)
+        yield build.matmul("latent_expansion", attention.kv_lora_rank, expanded, split="columns")
+        rotary = -(-heads // build.ranks) * attention.rope_head_dim + latent
+        yield build.elementwise("rotary_and_kv_write", 2 * rotary, launches=2)
+    output = everywhere.of(Role.ATTENTION_OUTPUT)
+    yield output.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
+
+
+def _linear_projections(everywhere: _OperatorBuilder, attention: LinearAttention, hidden: int) -> Iterator[Operator]:
+    """Queries, keys, values and gates of the output; two gates of the state for each head; norm and output."""
+    heads, values = attention.value_heads, attention.value_heads * attention.value_head_dim
+    build, gates = everywhere.of(Role.ATTENTION), everywhere.of(Role.GATE)
+    if attention.apart:
+        yield build.matmul("linear_projection", hidden, attention.convolved, split="columns")
+        yield build.matmul("output_gate_projection", hidden, values, split="columns")
+        yield replace(gates, count=2 * gates.count).matmul("state_gate_projection", hidden, heads, split="columns")
+    else:
+        yield build.matmul("linear_projection", hidden, attention.convolved + values, split="columns")
+        yield gates.matmul("state_gate_projection", hidden, 2 * heads, split="columns")
+    yield build.elementwise("gated_norm", 3 * -(-values // build.ranks))
+    output = everywhere.of(Role.ATTENTION_OUTPUT)
+    yield output.matmul("output_projection", values, hidden, split="rows")
+
+
+def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, ranks: int) -> list[int]:
+    """Numbers per token and rank of each input of matrix products that a layer brings to the weights' numbers.
+
+    Each is read in 16 bits and written in 8. There are two of attention, two of the MLP or experts, and two more each
+    of shared experts and latent attention, whose numbers are left out where they are few or the same.
+    """
+    attention, block = group.attention, group.feed_forward
+    found: list[int] = []
+    if Role.ATTENTION in stored.of:
+        found += [hidden] + [0, 0] * isinstance(attention, LatentAttention)
+        if isinstance(attention, LinearAttention) and attention.apart:
+            found += [hidden]
+    if Role.ATTENTION_OUTPUT in stored.of:
+        heads = attention.value_heads if isinstance(attention, LinearAttention) else attention.query_heads
+        found += [heads_per_rank(heads, ranks) * attention.value_head_dim]
+    if isinstance(block, DenseFeedForward):
+        return found + [hidden, -(-block.intermediate_size // ranks)] * (Role.LINEAR in stored.of)
+    if Role.EXPERT in stored.of:
+        found += [hidden, block.experts_per_token * -(-block.expert_intermediate_size // ranks)]
+    if Role.LINEAR in stored.of and block.shared_intermediate_size:
+        found += [0, -(-block.shared_intermediate_size // ranks)]
+    return found
+
+
+def _feed_forward(
+    build: _OperatorBuilder, group: LayerGroup, hidden: int, stored: WeightFormat, split: Split
+) -> Iterator[Operator]:
+    block = group.feed_forward
+    up_matrices = 2 if block.gated else 1
+    if isinstance(block, DenseFeedForward):
+        yield from _mlp(build.of(Role.LINEAR), "mlp", hidden, block.intermediate_size, up_matrices)
+        return
+    assert isinstance(block, MixtureOfExperts)
+    router = _OperatorBuilder(build.count, WEIGHT_FORMATS[block.router_dtype], build.ranks)
+    yield router.matmul("router", hidden, block.experts)
+    yield build.elementwise("expert_choice", ROUTER_SCORE_ELEMENTS * block.experts)
+    if block.shared_intermediate_size:
+        yield from _mlp(build.of(Role.LINEAR), "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
+    if block.shared_gate:
+        yield replace(build, stored=SIXTEEN_BITS).matmul("shared_expert_gate", hidden, 1)
+        yield build.elementwise("shared_expert_gating", SHARED_GATING_ELEMENTS * hidden, SHARED_GATING_LAUNCHES)
+    width = -(-block.expert_intermediate_size // split.expert_tensor)
+    weights = (up_matrices + 1) * hidden * width
+    yield Operator(
+        "experts",
+        build.count,
+        flops_per_token=2.0 * weights * block.experts_per_token * split.load / split.expert,
+        # Of an expert, the part that one expert rank holds of all of them.
+        weight_bytes=(up_matrices * stored.matrix_bytes(width, hidden) + stored.matrix_bytes(hidden, width))
+        / split.expert,
+        activation_bytes_per_token=block.experts_per_token
+        * (2 * hidden + 3 * width)
+        * ACTIVATION_BYTES
+        * split.load
+        / split.expert,
+        experts=block.experts,
+        experts_per_token=block.experts_per_token,
+        shape=ExpertMatrices(
+            stored.name, hidden, block.expert_intermediate_size, split.expert_tensor, split.expert, split.load
+        )
+        if block.gated
+        else None,
+        launches=EXPERT_LAUNCHES,
+    )
+
+
+def _mlp(build: _OperatorBuilder, name: str, hidden: int, width: int, up_matrices: int) -> Iterator[Operator]:
+    yield build.matmul(f"{name}_up", hidden, up_matrices * width, split="columns")
+    yield build.elementwise(f"{name}_activation", (up_matrices + 1) * -(-width // build.ranks))
+    yield build.matmul(f"{name}_down", width, hidden, split="rows")
