@@ -54,6 +54,7 @@ class Setup(BaseModel):
     accelerators: list[str] | None = None
     precisions: list[str] | None = None
     versions: list[str] | None = None
+    measured_since: date | None = None
     measured_before: date | None = None
     least_concurrency: int = 1
     least_prompt_tokens: int = 1
@@ -87,7 +88,7 @@ class Setup(BaseModel):
         return self.harness != "unknown"
 
     def fits(self, run: EngineRun, named: RunNames, concurrency: int) -> bool:
-        """Whether a run meets the conditions; one of no stated date counts as late."""
+        """Whether a run meets the conditions; one of no stated date is neither before nor since another."""
         on = run.measured_on
         return (
             named.engine == self.engine
@@ -101,6 +102,7 @@ class Setup(BaseModel):
             and (self.lengths is None or self.lengths == [run.prompt_tokens, run.output_tokens])
             and (self.tensor_ranks is None or self.tensor_ranks == named.parallel.get("tensor_parallel", 1))
             and (self.expert_ranks is None or self.expert_ranks == named.parallel.get("expert_parallel", 1))
+            and (self.measured_since is None or (on is not None and on >= self.measured_since))
             and (self.measured_before is None or (on is not None and on < self.measured_before))
         )
 

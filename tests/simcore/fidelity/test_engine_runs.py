@@ -336,6 +336,19 @@ def test_models_with_linear_attention_are_run(tmp_path, system, sizes, cluster, 
     assert linear.measured is not None
 
 
+@pytest.mark.parametrize(
+    ("measured", "prompt", "budget", "graphs"),
+    [("2026-03-27", "1024", 8192, None), ("2026-04-20", "1024", 2048, 2048), ("2026-04-20", "8192", 16384, 2048)],
+)
+def test_a_script_may_have_come_later(tmp_path, measured, prompt, budget, graphs):
+    change = {"model_path": "moonshotai/Kimi-K2.5", "moe_quant_mode": "nvfp4", "system": "b200_sxm", "tp_size": "4"}
+    source = f"db-dump/2026-04-27; silicon_concurrency=4; measured={measured}"
+    found = case(tmp_path, **change, isl=prompt, silicon_data_source=source)
+    assert isinstance(found, Case)
+    assert found.document["scheduler"]["batching"]["max_batched_tokens"] == budget
+    assert found.document["host"].get("graph_tokens") == graphs
+
+
 def test_rows_that_drafted_tokens_are_not_simulated(tmp_path):
     found = case(tmp_path, **QWEN35, system="b200_sxm", tp_size="4", moe_tp_size="4", moe_ep_size="1")
     assert isinstance(found, Refusal)
