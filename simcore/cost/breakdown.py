@@ -109,7 +109,8 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     """The operators of a step in the order in which a layer runs them, the head and the host last.
 
     Their seconds add up to what the simulator takes for such a step. ``launching`` is what launching kernels takes
-    beyond their own time, where that bounds a step; its count is of all launches.
+    beyond their own time, where that bounds a step; its count is of all launches. ``waiting`` is for the host in layers
+    of linear attention.
     """
     tokens = cost.split.step_tokens(shape.decodes, shape.tokens - shape.decodes)
     own_tokens = tokens
@@ -146,7 +147,11 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     launching_ns = cost.launching_ns(tokens, shape.requests, shape.requests)
     if launching_ns:
         times.append(OperatorTime("launching", cost.launches, launching_ns / NS_PER_S, 0.0, 0.0, HOST, False))
-    host_ns = cost.host_ns(tokens, shape.requests, shape.requests) - launching_ns
+    waiting_ns = cost.waiting_ns(tokens, shape.requests)
+    if waiting_ns:
+        layers = sum(linear.work.count for linear in cost.linear_attention)
+        times.append(OperatorTime("waiting", layers, waiting_ns / NS_PER_S, 0.0, 0.0, HOST, False))
+    host_ns = cost.host_ns(tokens, shape.requests, shape.requests) - launching_ns - waiting_ns
     times.append(OperatorTime("host", 1, host_ns / NS_PER_S, 0.0, 0.0, HOST, False))
     return times
 

@@ -143,9 +143,11 @@ class StepCost:
         """
         host = self._host
         price = (host.step_s + host.per_request_s * requests) * NS_PER_S
-        if tokens != requests:
-            price += self._linear_prompt_ns
-        return price + self.launching_ns(tokens, rows, requests)
+        return price + self.waiting_ns(tokens, requests) + self.launching_ns(tokens, rows, requests)
+
+    def waiting_ns(self, tokens: int, requests: int) -> float:
+        """What of it the accelerator waits for in layers of linear attention, whose prompts are not launched ahead."""
+        return self._linear_prompt_ns if tokens != requests else 0.0
 
     def launching_ns(self, tokens: int, rows: int, requests: int) -> float:
         """What of it is launching the kernels of an eager step, beyond the time of those that are no attention."""

@@ -13,11 +13,12 @@ DENSE = {"tensor_parallel": 2, "pipeline_parallel": 2}
 EXPERTS = {"data_parallel": 2, "expert_parallel": 2, "pipeline_parallel": 2}
 
 
-def simulation(model, split):
+def simulation(model, split, **sections):
     fixed = {"name": "fixed", "tokens": 100}
     requests = {"arrivals": {"name": "poisson", "rate_per_s": 1}, "prompt_tokens": fixed, "output_tokens": fixed}
     cluster = {"accelerator": "h100-sxm", **split}
-    return Simulation.prepare({"model": model, "cluster": cluster, "workload": {"requests": 1, **requests}}, Path())
+    document = {"model": model, "cluster": cluster, "workload": {"requests": 1, **requests}}
+    return Simulation.prepare(document | sections, Path())
 
 
 @pytest.mark.parametrize(("model", "split"), [("llama-3.1-8b", DENSE), ("qwen3-30b-a3b", EXPERTS)])
@@ -59,3 +60,14 @@ def test_layers_of_two_kinds_are_told_as_one_and_launching_apart_from_the_host()
     launching = next(operator for operator in eager.operators if operator.name == "launching")
     assert launching.count == found.cost.launches
     assert launching.source == "host"
+
+
+def test_waiting_for_linear_attention_is_told_apart_from_the_host():
+    split = {"accelerator": "h200-sxm", "tensor_parallel": 8}
+    found = simulation("qwen3.5-397b-a17b", split, engine="sglang", precision={"weights": "fp8-block"})
+    decodes, prompt = (explain_step(found, StepShape.parse(text)) for text in ("8x100", "505"))
+    assert "waiting" not in {operator.name for operator in decodes.operators}
+    operators = {operator.name: operator for operator in prompt.operators}
+    assert operators["waiting"].count == 45
+    assert operators["waiting"].seconds == pytest.approx(45 * found.scenario.host.linear_prompt_s)
+    assert operators["host"].seconds == pytest.approx(0.0, abs=1e-12)
