@@ -90,6 +90,13 @@ class SampleTable:
         if "kv_heads" in self.columns:
             kv_heads = self.columns["kv_heads"]
             self._refuse(kv_heads > self.columns["heads"], "kv_heads", kv_heads, "no more than there are heads")
+        if self.kind == "moe":
+            chosen = self.columns["experts_per_token"]
+            self._refuse(
+                chosen > self.columns["experts"], "experts_per_token", chosen, "no more than there are experts"
+            )
+            ranks = self.columns["expert_parallel"]
+            self._refuse(ranks > self.columns["experts"], "expert_parallel", ranks, "no more than there are experts")
         if self.kind == "linear_attention":
             value_heads, tokens = self.columns["value_heads"], self.columns["tokens"]
             uneven = value_heads % self.columns["key_heads"] != 0

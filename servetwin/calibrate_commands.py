@@ -51,7 +51,8 @@ def import_command(
         groups.setdefault((table.accelerator, table.engine, table.version, table.kind), []).append(table)
     if not groups:
         if engine is version is None:
-            raise InputError("the source", str(root or system), f"measurements of {source} that can be imported")
+            field, value = ("--system", system) if root is None else ("--root", str(root))
+            raise InputError(field, value, f"a source of measurements of {source} that can be imported")
         raise InputError("--engine and --version", f"{engine} {version}", "an engine and a version with tables")
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from simcore.cost.calibrated.base import ELEMENT_BYTES, KV_BYTES
 from simcore.cost.calibrated.elementwise import ELEMENTWISE
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
+from simcore.cost.collectives import OPERATIONS
 from simcore.errors import FileError, UnknownNameError
 
 FITS: dict[str, KindFit] = {
@@ -86,6 +87,7 @@ def _require_known_types(samples: SampleTable) -> None:
         "kv_dtype": KV_BYTES,
         "dtype": ELEMENT_BYTES,
         "operator": ELEMENTWISE,
+        "operation": OPERATIONS,
         "phase": LINEAR_ATTENTION_PHASES,
     }
     for column, known in known_by_column.items():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from calibrate.samples import SampleTable, require_folder
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
-from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.errors import FileError, InputError, Phrase, UnknownNameError
 
 ACCELERATORS = {
     "a100_sxm": "a100-sxm-80gb",
@@ -84,7 +84,9 @@ def find_root(root: Path | None) -> Path:
         return data if data.is_dir() else require_folder(root, "a folder per system, such as h200_sxm")
     spec = find_spec("aiconfigurator_core")
     if spec is None or spec.origin is None:
-        raise InputError("--root", None, "a folder of aiconfigurator tables, or an installed aiconfigurator-core")
+        raise InputError(
+            "--root", Phrase("not given"), "a folder of aiconfigurator tables, or an installed aiconfigurator-core"
+        )
     return Path(spec.origin).parent / "systems" / "data"
 
 

@@ -55,6 +55,11 @@ def test_what_is_missing_is_said():
         assert "is not given, expected one for this source" in str(done.exception)
 
 
+def test_a_folder_without_measurements_is_named(tmp_path):
+    done = CliRunner().invoke(app, ["calibrate", "import", "vidur", "--root", str(tmp_path)])
+    assert str(done.exception).startswith(f"--root is {str(tmp_path)!r}, expected a source of measurements of vidur")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -113,6 +118,34 @@ def test_more_kv_heads_than_heads_name_file_and_line(tmp_path):
     file = samples(tmp_path / "mine.csv", ["generation_attention,h100-sxm,own,1,bf16,8,16,128,0,1,64,1e-5"], header)
     done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
     assert "mine.csv, line 2: kv_heads is 16, expected no more than there are heads" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "ranks", "message"),
+    [
+        (600, 1, "line 2: experts_per_token is 600, expected no more than there are experts"),
+        (8, 1024, "line 2: expert_parallel is 1024, expected no more than there are experts"),
+    ],
+)
+def test_more_experts_than_there_are_name_file_and_line(tmp_path, chosen, ranks, message):
+    header = (
+        "kind,accelerator,engine,version,dtype,distribution,hidden,intermediate,experts_per_token,experts,"
+        "tensor_parallel,expert_parallel,tokens,latency_s"
+    )
+    row = f"moe,h100-sxm,own,1,bf16,balanced,2048,512,{chosen},512,1,{ranks},1,1e-5"
+    file = samples(tmp_path / "mine.csv", [row], header)
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+    assert message in str(done.exception)
+
+
+def test_an_unknown_collective_is_refused(tmp_path):
+    header = "kind,accelerator,engine,version,operation,implementation,nodes,ranks_per_node,bytes,latency_s"
+    rows = [f"collective,h100-sxm,own,1,all_redcue,nccl,1,8,{2**size},1e-5" for size in range(10, 20)]
+    file = samples(tmp_path / "mine.csv", rows, header)
+    done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+    assert "operation is 'all_redcue', expected one of " in str(done.exception)
+    assert "Did you mean 'all_reduce'?" in str(done.exception)
+    assert not (tmp_path / "own").exists()
 
 
 def test_passes_are_found_in_their_folder(shared_data, tmp_path):
