@@ -4,9 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from simcore.errors import UnknownNameError
+from simcore.errors import InputError, UnknownNameError
 
 _NO_SUCH_COMMAND = re.compile(r"No such command (['\"])(.*?)\1(\.|,| |$).*", re.DOTALL)
+_BAD_VALUE = re.compile(r"Invalid value for (['\"])(?P<field>.+?)\1: (?P<problem>.*)", re.DOTALL)
+_NO_SUCH_CHOICE = re.compile(r"(?:Value error, )?(['\"])(?P<value>.*)\1 is not one of (?P<choices>.*)", re.DOTALL)
+_NOT_VALID = re.compile(
+    r"(['\"])(?P<value>.*)\1 is not (?P<expected>a valid [^.,]*).*|Input should be (?P<stated>[^,]*).*", re.DOTALL
+)
 
 
 def usage_problem(error: Exception) -> str | None:
@@ -21,8 +26,8 @@ def usage_problem(error: Exception) -> str | None:
     if type(error).__name__ == "NoArgsIsHelpError":
         return str(words())
     said = str(words())
-    unknown = _unknown_name(error, said, context)
-    sentence = str(unknown) if unknown else " ".join(said.split())
+    problem = _unknown_name(error, said, context) or _bad_value(error, said)
+    sentence = str(problem) if problem else " ".join(said.split())
     hint = f"\nTry '{context.command_path} --help'." if context is not None else ""
     return f"servetwin: {sentence}{hint}"
 
@@ -37,6 +42,26 @@ def _unknown_name(error: Exception, said: str, context: Any) -> UnknownNameError
     if option is not None and said.startswith("No such option"):
         return UnknownNameError("the option", option, _options(context))
     return None
+
+
+def _bad_value(error: Exception, said: str) -> InputError | None:
+    """Typer reads values by click in some versions and by pydantic in others, and each has words of its own."""
+    bad = _BAD_VALUE.fullmatch(said)
+    if bad is None:
+        return None
+    choice = _NO_SUCH_CHOICE.fullmatch(bad["problem"])
+    if choice is not None:
+        return UnknownNameError(bad["field"], choice["value"], re.findall("'([^']*)'", choice["choices"]))
+    wrong = _NOT_VALID.fullmatch(bad["problem"])
+    if wrong is None:
+        return None
+    value = wrong["value"]
+    if value is None:
+        details: list[dict[str, Any]] = getattr(error.__cause__ or error.__context__, "errors", list)()
+        if not details:
+            return None
+        value = details[0]["input"]
+    return InputError(bad["field"], value, wrong["expected"] or wrong["stated"])
 
 
 def _options(context: Any) -> Iterable[str]:

@@ -188,8 +188,9 @@ def test_every_help_is_plain_and_whole(command, arguments):
         (("run", "x.yaml", "--set"), "Option '--set' requires an argument."),
         (("run", "a", "b", "c"), "Got unexpected extra argument"),
         (("models", "--jsn"), "the option is '--jsn', expected one of --help, --json. Did you mean '--json'?"),
-        (("compare", "x.yaml", "--seeds", "two"), "Invalid value for '--seeds': "),
-        (("trace", "describe", "x.csv", "--arrival-unit", "h"), "Invalid value for '--arrival-unit': "),
+        (("compare", "x.yaml", "--seeds", "two"), "--seeds is 'two', expected a valid integer."),
+        (("trace", "describe", "x.csv", "--arrival-unit", "h"), "--arrival-unit is 'h', expected one of ms, ns, s, "),
+        (("calibrate", "import", "aiconfig"), "vidur. Did you mean 'aiconfigurator'?"),
     ],
 )
 def test_wrong_usage_is_told_in_two_lines(command, arguments, said):
