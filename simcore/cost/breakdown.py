@@ -151,8 +151,8 @@ def breakdown(cost: StepCost, shape: StepShape) -> list[OperatorTime]:
     if waiting_ns:
         layers = sum(linear.work.count for linear in cost.linear_attention)
         times.append(OperatorTime("waiting", layers, waiting_ns / NS_PER_S, 0.0, 0.0, HOST, False))
-    host_ns = cost.host_ns(tokens, shape.requests, shape.requests) - launching_ns - waiting_ns
-    times.append(OperatorTime("host", 1, host_ns / NS_PER_S, 0.0, 0.0, HOST, False))
+    between_ns = cost.between_steps_ns(shape.requests)
+    times.append(OperatorTime("host", 1, between_ns / NS_PER_S, 0.0, 0.0, HOST, False))
     return times
 
 

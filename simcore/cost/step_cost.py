@@ -141,9 +141,15 @@ class StepCost:
 
         A step of one token per request is decodes alone.
         """
-        host = self._host
-        price = (host.step_s + host.per_request_s * requests) * NS_PER_S
-        return price + self.waiting_ns(tokens, requests) + self.launching_ns(tokens, rows, requests)
+        return (
+            self.between_steps_ns(requests)
+            + self.waiting_ns(tokens, requests)
+            + self.launching_ns(tokens, rows, requests)
+        )
+
+    def between_steps_ns(self, requests: int) -> float:
+        """What of it passes whatever the step does: scheduling, inputs, sampling and output."""
+        return (self._host.step_s + self._host.per_request_s * requests) * NS_PER_S
 
     def waiting_ns(self, tokens: int, requests: int) -> float:
         """What of it the accelerator waits for in layers of linear attention, whose prompts are not launched ahead."""

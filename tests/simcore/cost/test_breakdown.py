@@ -17,11 +17,14 @@ from simcore.scheduling.plan import BatchPlan
 SHAPES = ("1x100", "64x2048", "512", "512@1024+300", "7x900+64@128", "3x5000+1")
 
 
-def cost_of(model, calibrated, ranks):
+DEFAULT_HOST = HostOverhead()
+
+
+def cost_of(model, calibrated, ranks, host=DEFAULT_HOST):
     accelerator = load_accelerator("h100-sxm")
     roofline = Roofline.of(accelerator, RooflineEfficiency(), "bf16")
     prices = KernelPrices(roofline, load_profile("h100-sxm", "vllm-0.19.0") if calibrated else None)
-    return StepCost(load_model(model), prices, HostOverhead(), "bf16", KvFormat(), ranks)
+    return StepCost(load_model(model), prices, host, "bf16", KvFormat(), ranks)
 
 
 def simulated_s(cost, shape):
@@ -48,6 +51,14 @@ def test_operators_add_up_to_the_simulated_step(model, ranks, calibrated):
         operators = breakdown(cost, shape)
         assert sum(operator.seconds for operator in operators) == pytest.approx(simulated_s(cost, shape), abs=2e-9)
         assert min(operator.seconds for operator in operators) > 0
+
+
+def test_a_host_that_works_while_kernels_run_takes_nothing():
+    host = HostOverhead(step_s=0.0, per_request_s=0.0, launch_s=4e-5, linear_prompt_s=3.4e-3)
+    cost = cost_of("qwen3-next-80b-a3b", True, 4, host)
+    for text in SHAPES:
+        operators = {operator.name: operator.seconds for operator in breakdown(cost, StepShape.parse(text))}
+        assert operators["host"] == 0.0
 
 
 def test_work_by_hand():
