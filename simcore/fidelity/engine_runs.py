@@ -32,7 +32,7 @@ _COLUMNS = (
     "silicon_tpot_ms",
 )
 _DATED_DUMP = re.compile(r"(db-dump/|source_file=)\d{4}-\d{2}-\d{2}\b")
-_CONCURRENCY = re.compile(r"silicon_concurrency=(\d+)")
+_CONCURRENCY = re.compile(r"silicon_concurrency=([^;,]*)")
 _MEASURED = re.compile(r"measured=(\d{4}-\d{2}-\d{2})")
 
 
@@ -92,7 +92,6 @@ class _Row:
     values: dict[str, object]
 
     def run(self) -> EngineRun:
-        stated = _CONCURRENCY.search(self._text("silicon_data_source"))
         return EngineRun(
             name=self._text("id"),
             source=self._text("silicon_data_source"),
@@ -108,7 +107,7 @@ class _Row:
             gemm_precision=self._text("gemm_quant_mode"),
             expert_precision=self._text("moe_quant_mode"),
             batch_size=self._whole("batch_size") if self._text("batch_size") else None,
-            concurrency=int(stated[1]) if stated else None,
+            concurrency=self._concurrency(),
             tensor_parallel=self._size("tp_size"),
             pipeline_parallel=self._size("pp_size"),
             attention_data_parallel=self._size("attention_dp_size"),
@@ -126,6 +125,16 @@ class _Row:
             return date.fromisoformat(stated[1])
         except ValueError:
             raise FileError(self.path, f"measured={stated[1]} names no day, expected a date", self.line) from None
+
+    def _concurrency(self) -> int | None:
+        stated = _CONCURRENCY.search(self._text("silicon_data_source"))
+        if stated is None:
+            return None
+        text = stated[1].strip()
+        if not text.isdecimal() or int(text) < 1:
+            problem = f"silicon_concurrency is {text!r}, expected a whole number of at least 1"
+            raise FileError(self.path, problem, self.line)
+        return int(text)
 
     def _text(self, column: str) -> str:
         return str(self.values[column]).strip()

@@ -11,7 +11,7 @@ from simcore.models import MixtureOfExperts, load_model
 MOST_DEVICES = 8
 """Accelerators of the nodes on which the harness starts single engines; rows of more sum up several."""
 
-_PRECISIONS = {"": "bf16", "int4_wo": "int4", "fp8_block": "fp8"} | {
+_PRECISIONS = {"": "bf16", "bfloat16": "bf16", "float16": "fp16", "int4_wo": "int4", "fp8_block": "fp8"} | {
     name: name for name in ("bf16", "fp16", "fp8", "nvfp4")
 }
 _CHECKPOINT_PRECISION = {"gpt-oss-120b": "mxfp4", "gpt-oss-20b": "mxfp4"}

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from datetime import date
 
@@ -45,6 +46,19 @@ def test_a_day_that_is_none_names_file_and_line(tmp_path):
     path = write_rows(tmp_path / "runs.csv", {}, {"silicon_data_source": source})
     with pytest.raises(FileError, match=r"runs\.csv, line 3: measured=2026-13-01 names no day"):
         read_engine_runs(path)
+
+
+@pytest.mark.parametrize("stated", ["abc", "0", "", "-4", "4.5"])
+def test_a_concurrency_that_is_none_names_file_and_line(tmp_path, stated):
+    source = f"db-dump/2026-04-27; silicon_concurrency={stated}; measured=2026-01-01"
+    path = write_rows(tmp_path / "runs.csv", {}, {"silicon_data_source": source})
+    with pytest.raises(FileError, match=rf"runs\.csv, line 3: silicon_concurrency is '{re.escape(stated)}', expected"):
+        read_engine_runs(path)
+
+
+@pytest.mark.parametrize(("stated", "precision"), [("bfloat16", "bf16"), ("float16", "fp16")])
+def test_formats_may_be_written_out(tmp_path, stated, precision):
+    assert case(tmp_path, gemm_quant_mode=stated).labels["precision"] == precision
 
 
 def test_a_file_without_rows_is_refused(tmp_path):
