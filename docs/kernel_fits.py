@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from importlib import resources
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout
 from calibrate.fit.grids import on_grid
 from calibrate.importers import aiconfigurator
 from docs.assumption_checks import linear_attention, mixed, other_experts, prefixes, unequal_contexts, windows
+from simcore.cost.assumptions import ROUTING
 from simcore.cost.calibrated import ErrorQuantiles, KernelProfile, available_profiles, load_profile
 from simcore.cost.calibrated.gemm import GEMM_KEYS
 from simcore.cost.calibrated.table import parse_table
@@ -27,6 +28,8 @@ from simcore.hardware import accelerator_names
 DOCUMENT = Path(__file__).with_name("kernel-fits.md")
 _MEDIAN, _P90 = 0.03, 0.10
 _ENOUGH_PRODUCTS = 1000
+_EXPERT_TOKENS = (16, 128, 1024, 8192)
+_SPLITS = (1, 2, 4, 8)
 _WIDTHS = (512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)
 _TOKENS = (64, 128, 256, 512, 1024, 2048, 4096)
 _HEAD = """# Kernel fits
@@ -91,6 +94,7 @@ def document(data: Path) -> str:
     lines += ["", "## Chunks over a prefix", "", *prefixes(data)]
     lines += ["", "## Decodes beside a chunk", "", *mixed(data)]
     lines += ["", "## Experts of another version", "", *other_experts(data)]
+    lines += ["", "## Experts of fewer bits", "", *_expert_formats(profiles)]
     lines += ["", "## Linear attention on a busy machine", "", *linear_attention(), ""]
     return "\n".join(lines)
 
@@ -163,6 +167,37 @@ def _two_engines(profiles: list[KernelProfile]) -> Iterator[str]:
             names = f"{one.engine} {one.version}, {other.engine} {other.version}"
             alike = np.corrcoef(*noises)[0, 1]
             yield f"| {accelerator} | {names} | {len(common):,} | {median:.1%} | {p90:.1%} | {alike:.2f} |"
+
+
+def _expert_formats(profiles: list[KernelProfile]) -> Iterator[str]:
+    """What experts of other formats take beside those of bf16: a kernel that is no faster shows in runs too."""
+    yield "What experts took as a multiple of what those of the same model took in bf16, the median over the models and"
+    yield "tensor-parallel splits that were measured in both. The profiles give these as they were measured. Above 1 a"
+    yield "format is slower with half the bytes or fewer: what its kernel was, or whether it was tuned, the tables do"
+    yield "not say. A run with such weights is as slow; `pricing.profile` chooses another version where there is one."
+    yield ""
+    head = " | ".join(f"{tokens:,} tokens" for tokens in _EXPERT_TOKENS)
+    yield f"| accelerator | profile | format | shapes | {head} |"
+    yield f"|---|---|---|---:|{'---:|' * len(_EXPERT_TOKENS)}"
+    slower = []
+    for profile in profiles:
+        shapes = () if profile.experts is None else profile.experts.measured.get(("bf16", ROUTING), ())
+        for dtype in profile.expert_dtypes:
+            ratios = []
+            for shape, split in product(shapes, _SPLITS):
+                ours, wide = (profile.moe(name, *shape, split, 1, ROUTING) for name in (dtype, "bf16"))
+                if dtype != "bf16" and ours is not None and wide is not None and ours.inside and wide.inside:
+                    ratios.append([ours.seconds(tokens) / wide.seconds(tokens) for tokens in _EXPERT_TOKENS])
+            if ratios:
+                medians = np.median(ratios, axis=0)
+                shown = " | ".join(f"{median:.2f}" for median in medians)
+                name = f"{profile.engine} {profile.version}"
+                if (medians > 1).all():
+                    slower.append(f"{dtype} of {name} on {profile.accelerator}")
+                yield f"| {profile.accelerator} | {name} | {dtype} | {len(ratios)} | {shown} |"
+    if slower:
+        yield ""
+        yield f"Slower at each of these numbers of tokens: {', '.join(slower)}."
 
 
 def _corners(profile: KernelProfile) -> np.ndarray:
