@@ -9,6 +9,7 @@ from simcore.scenario import Scenario
 STATE_BYTES = 4
 """States are kept in 32 bits (``mamba_ssm_dtype`` of Qwen3-Next's published configuration; recalled)."""
 CONVOLUTION_BYTES = 2
+"""The last inputs of the convolution are kept as activations are, in 16 bits."""
 
 
 def state_bytes(attention: LinearAttention, ranks: int = 1) -> int:
