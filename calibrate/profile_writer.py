@@ -2,6 +2,7 @@
 
 import csv
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,8 +13,8 @@ import yaml
 
 from calibrate.fit.held_out import CheckedFit
 from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
+from simcore.cost.calibrated.document import PROFILE_FILE, Repeat
 from simcore.cost.calibrated.errors import ErrorQuantiles
-from simcore.cost.calibrated.profile import PROFILE_FILE
 from simcore.cost.calibrated.table import KernelTable
 from simcore.errors import FileError
 from simcore.files import writing
@@ -27,6 +28,16 @@ class Origin:
     source: str
     licence: str
     date: str
+
+
+@dataclass(frozen=True, slots=True)
+class FittedKind:
+    """A kernel kind of a profile: its fit, where the samples come from, what ran them, and which were repeats."""
+
+    checked: CheckedFit
+    origin: Origin
+    versions: list[str]
+    repeats: Sequence[Repeat] = ()
 
 
 def check_destination(folder: Path) -> None:
@@ -45,10 +56,8 @@ def check_destination(folder: Path) -> None:
         )
 
 
-def write_profile(
-    folder: Path, accelerator: str, engine: str, version: str, fits: dict[str, tuple[CheckedFit, Origin, list[str]]]
-) -> None:
-    """Write a profile, whole or not at all; each kind with its origin and the versions measured.
+def write_profile(folder: Path, accelerator: str, engine: str, version: str, kinds: dict[str, FittedKind]) -> None:
+    """Write a profile, whole or not at all.
 
     A profile that was there is replaced. Raises ``FileError`` as ``check_destination`` does, and if it cannot be done.
     """
@@ -59,23 +68,22 @@ def write_profile(
         with TemporaryDirectory(prefix=".servetwin-", dir=place.parent) as beside:
             new = Path(beside) / "new"
             new.mkdir()
-            _write_files(new, accelerator, engine, version, fits)
+            _write_files(new, accelerator, engine, version, kinds)
             move_into_place(new, place, Path(beside) / "old")
 
 
-def _write_files(
-    folder: Path, accelerator: str, engine: str, version: str, fits: dict[str, tuple[CheckedFit, Origin, list[str]]]
-) -> None:
+def _write_files(folder: Path, accelerator: str, engine: str, version: str, kinds: dict[str, FittedKind]) -> None:
     tables = {}
-    for kind, (checked, origin, versions) in fits.items():
-        _write_table(checked.fitted.table, folder / f"{kind}.csv")
-        tables[kind] = _description(checked, origin, versions)
+    for kind, fitted in kinds.items():
+        _write_table(fitted.checked.fitted.table, folder / f"{kind}.csv")
+        tables[kind] = _description(fitted)
     document = {"accelerator": accelerator, "engine": engine, "version": version, "tables": tables}
     text = yaml.safe_dump(document, sort_keys=False, width=120, allow_unicode=True)
     (folder / PROFILE_FILE).write_text(text, encoding="utf-8")
 
 
-def _description(checked: CheckedFit, origin: Origin, versions: list[str]) -> dict[str, Any]:
+def _description(kind: FittedKind) -> dict[str, Any]:
+    checked, origin = kind.checked, kind.origin
     rates = {
         dtype: {
             "floor_s": _rounded(rate.floor_s),
@@ -84,11 +92,12 @@ def _description(checked: CheckedFit, origin: Origin, versions: list[str]) -> di
         }
         for dtype, rate in checked.fitted.rates.items()
     }
+    repeats = {"repeats": [repeat.model_dump() for repeat in kind.repeats]} if kind.repeats else {}
     return {
         "source": origin.source,
         "licence": origin.licence,
         "date": origin.date,
-        "versions": versions,
+        "versions": kind.versions,
         "samples": len(checked.samples),
         "ranges": _ranges(checked.samples),
         "rates": rates,
@@ -97,6 +106,7 @@ def _description(checked: CheckedFit, origin: Origin, versions: list[str]) -> di
             name: {"median": round(noise.median, 4), "p90": round(noise.p90, 4)}
             for name, noise in checked.noise.items()
         },
+        **repeats,
     }
 
 

@@ -10,7 +10,7 @@ import typer
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
 from calibrate.importers.generic import read_samples, write_samples
-from calibrate.profile_writer import Origin, check_destination, write_profile
+from calibrate.profile_writer import FittedKind, Origin, check_destination, write_profile
 from calibrate.samples import SampleTable, joined
 from simcore.errors import InputError, Phrase, UnknownNameError
 from simcore.files import writing
@@ -93,17 +93,17 @@ def fit_command(
     accelerators = sorted({part.accelerator for parts in by_kind.values() for part in parts})
     if len(accelerators) > 1:
         raise InputError("the files' accelerator", ", ".join(accelerators), "the same in all files")
-    fits = {}
+    kinds = {}
     for kind, parts in by_kind.items():
         versions = sorted({f"{part.engine} {part.version}" for part in parts})
-        fits[kind] = (fit_and_check(joined(parts)), Origin(source, licence, date), versions)
-        for group, errors in fits[kind][0].errors.items():
+        kinds[kind] = FittedKind(fit_and_check(joined(parts)), Origin(source, licence, date), versions)
+        for group, errors in kinds[kind].checked.errors.items():
             typer.echo(
                 f"{kind} ({group}): {errors.points:,} held-out points, median {errors.median:.1%}, "
                 f"P90 {errors.p90:.1%}, bias {errors.bias:+.1%}"
             )
     first = next(iter(by_kind.values()))[0]
-    write_profile(out, first.accelerator, first.engine, first.version, fits)
+    write_profile(out, first.accelerator, first.engine, first.version, kinds)
     typer.echo(f"Profile: {out}")
 
 

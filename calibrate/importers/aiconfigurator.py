@@ -1,7 +1,7 @@
 """Kernel tables of aiconfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0), in its repository or its wheel.
 
-A system's folder holds ``<family>/<engine>/<version>/<table>.parquet``. Only the kernel tables named in ``TABLES`` are
-ever opened. Latencies are in milliseconds; sizes of messages count elements.
+A system's folder holds ``<family>/<engine>/<version>/<table>.parquet``, up to version 0.10 without the family. Only the
+kernel tables named in ``TABLES`` are ever opened. Latencies are in milliseconds; sizes of messages count elements.
 """
 
 from collections.abc import Callable, Iterator
@@ -95,12 +95,15 @@ def table_files(root: Path, system: str) -> list[Path]:
     systems = [folder.name for folder in root.iterdir() if folder.is_dir()]
     if system not in systems:
         raise UnknownNameError("--system", system, systems)
-    return sorted(file for file in (root / system).glob("*/*/*/*.parquet") if file.stem in TABLES)
+    layouts = ("*/*/*/*.parquet", "*/*/*.parquet")
+    files = (file for layout in layouts for file in (root / system).glob(layout))
+    return sorted(file for file in files if file.stem in TABLES)
 
 
 def read_table(file: Path) -> SampleTable:
     """The samples of one kernel table. Raises ``FileError``, naming file and row."""
-    system, engine, version = file.parts[-5], file.parts[-3], file.parts[-2]
+    engine, version = file.parts[-3], file.parts[-2]
+    system = next((name for name in file.parts[-5:-3] if name in ACCELERATORS), file.parts[-5])
     if file.stem not in TABLES:
         raise FileError(file, f"not a kernel table; expected one of {', '.join(sorted(TABLES))}")
     if system not in ACCELERATORS:

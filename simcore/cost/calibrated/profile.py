@@ -5,17 +5,12 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any
-
-import pydantic
-import yaml
-from pydantic import ConfigDict, Field
 
 from simcore.cost.calibrated.base import Rates
 from simcore.cost.calibrated.collectives import COLLECTIVE_KEYS, CollectiveTable
 from simcore.cost.calibrated.context import CONTEXT_KEYS, ContextPrice, ContextTable
+from simcore.cost.calibrated.document import PROFILE_FILE, Repeat, read_document
 from simcore.cost.calibrated.elementwise import ELEMENTWISE_KEYS, ElementwiseTable
-from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.calibrated.gemm import GEMM_KEYS, GemmPrice, GemmTable
 from simcore.cost.calibrated.generation import GENERATION_KEYS, GenerationPrice, GenerationTable
 from simcore.cost.calibrated.linear_attention import (
@@ -27,9 +22,7 @@ from simcore.cost.calibrated.linear_attention import (
 from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
 from simcore.cost.calibrated.price import CurvePrice
 from simcore.cost.calibrated.table import parse_table
-from simcore.errors import FileError, UnknownNameError
-from simcore.files import read_text
-from simcore.validation import explain
+from simcore.errors import UnknownNameError
 
 MLA_HEAD_DIM = 576
 """What latent attention attends with: the latent of 512 and the rotary part of 64 (DeepSeek-V2, arXiv:2405.04434)."""
@@ -47,9 +40,6 @@ KEYS = {
 }
 """The kernel kinds, each with the columns that tell the rows of its table apart."""
 _NAMES = {"phase": LINEAR_ATTENTION_PHASES}
-PROFILE_FILE = "profile.yaml"
-_YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The one in C, where PyYAML was built with it, takes a tenth of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +58,13 @@ class KernelProfile:
 
     Prices are made once per shape: keep them, they are what is fast. ``provenance`` and ``ranges`` are by kernel kind;
     ``ranges`` holds the least and the greatest of each measured dimension, ``errors`` the held-out errors by kind and
-    dtype ("all" for a kind as a whole), ``noise`` the median and P90 of what measurements are off by themselves.
+    dtype ("all" for a kind as a whole), ``noise`` the median and P90 of what measurements are off by themselves, and
+    ``repeats`` the tables whose measurements of the same kernels were taken together.
     """
 
     def __init__(self, folder: Traversable | Path) -> None:
         """Read a profile's folder. Raises ``FileError`` or ``InputError`` for a file that is missing or broken."""
-        document = _document(folder)
+        document = read_document(folder, KEYS)
         self.accelerator = document.accelerator
         self.engine = document.engine
         self.version = document.version
@@ -94,6 +85,7 @@ class KernelProfile:
             kind: {name: (noise.median, noise.p90) for name, noise in table.noise.items()}
             for kind, table in document.tables.items()
         }
+        self.repeats: dict[str, list[Repeat]] = {kind: table.repeats for kind, table in document.tables.items()}
         parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind], _NAMES) for kind in document.tables}
         rates = {
             kind: {dtype: Rates(**rate.model_dump()) for dtype, rate in table.rates.items()}
@@ -236,68 +228,3 @@ def load_profile(accelerator: str, name_or_path: str) -> KernelProfile:
     if name_or_path not in known:
         raise UnknownNameError("profile", name_or_path, known)
     return KernelProfile(resources.files("hardware_profiles") / accelerator / name_or_path)
-
-
-class _Strict(pydantic.BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
-
-Positive = Annotated[float, Field(gt=0)]
-
-
-class _Rates(_Strict):
-    floor_s: Positive
-    flops_per_s: Positive
-    bytes_per_s: Positive
-
-
-class _HeldOut(_Strict):
-    points: int = Field(ge=1)
-    median: float = Field(ge=0)
-    p90: float = Field(ge=0)
-    bias: float
-    quantiles: list[float] = Field(min_length=len(LEVELS), max_length=len(LEVELS))
-
-    def quantiles_of(self) -> ErrorQuantiles:
-        return ErrorQuantiles(self.points, self.median, self.p90, self.bias, tuple(self.quantiles))
-
-
-class _Noise(_Strict):
-    median: float = Field(ge=0)
-    p90: float = Field(ge=0)
-
-
-class _Table(_Strict):
-    source: str
-    licence: str
-    date: str
-    versions: list[str]
-    samples: int = Field(ge=1)
-    ranges: dict[str, Annotated[list[int], Field(min_length=2, max_length=2)]]
-    rates: dict[str, _Rates] = {}
-    held_out: dict[str, _HeldOut]
-    noise: dict[str, _Noise] = {}
-
-
-class _Document(_Strict):
-    accelerator: str
-    engine: str
-    version: str
-    tables: dict[str, _Table]
-
-
-def _document(folder: Traversable | Path) -> _Document:
-    shown = str(folder / PROFILE_FILE)
-    text = read_text(folder / PROFILE_FILE, "kernel profile", shown)
-    try:
-        document: Any = yaml.load(text, _YAML_LOADER)
-    except yaml.YAMLError as error:
-        raise FileError(shown, f"not valid YAML ({error})") from error
-    try:
-        found = _Document.model_validate(document)
-    except pydantic.ValidationError as error:
-        raise explain(error, _Document, f"{shown}: ") from error
-    for kind in found.tables:
-        if kind not in KEYS:
-            raise UnknownNameError(f"{shown}: tables", kind, KEYS)
-    return found

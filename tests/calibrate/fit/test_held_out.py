@@ -1,12 +1,13 @@
 """Fits of made-up kernels find what they were made of; held-out points are every fifth."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from calibrate.fit.held_out import FITS, averaged, fit_and_check, held_out
-from calibrate.samples import SampleTable
+from calibrate.fit.held_out import FITS, fit_and_check, held_out, undisturbed
+from calibrate.samples import SampleTable, joined
 from simcore.cost.calibrated.base import Rates, context_work, gemm_work, generation_work
 
 RATES = Rates(5e-6, 6e14, 3e12)
@@ -121,10 +122,11 @@ def test_classes_of_token_counts_are_told_apart():
     assert {row[1] for row in FITS["gemm"].fit(samples).table.rows} == {1}
 
 
-def test_repeats_of_a_point_count_once_at_their_mean():
+@pytest.mark.parametrize(
+    ("factors", "expected"), [([3.0], 3.0), ([9.0, 4.0], 4.0), ([9.0, 1.0, 4.0], 2.0), ([9.0, 8.0, 1.0, 4.0], 2.0)]
+)
+def test_of_repeats_of_a_point_the_faster_half_counts(factors, expected):
     samples = products()
-    columns = {name: np.concatenate([values, values]) for name, values in samples.columns.items()}
-    latency_s = np.concatenate([samples.latency_s, 4.0 * samples.latency_s])
-    points = averaged(SampleTable("gemm", "h100-sxm", "vllm", "1", columns, latency_s, "x", np.arange(len(latency_s))))
+    points = undisturbed(joined(replace(samples, latency_s=factor * samples.latency_s) for factor in factors))
     assert points.columns["tokens"].tolist() == samples.columns["tokens"].tolist()
-    assert points.latency_s == pytest.approx(2.0 * samples.latency_s)
+    assert points.latency_s == pytest.approx(expected * samples.latency_s)

@@ -1,13 +1,12 @@
 """Gated delta rule layers: fits that follow what was measured and never fall, and what profiles leave out."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from calibrate.fit.held_out import FITS, fit_and_check
-from calibrate.samples import SHAPE_COLUMNS, SampleTable, joined
+from calibrate.samples import SHAPE_COLUMNS, SampleTable
 from calibrate.ship import trimmed
 from simcore.errors import FileError, UnknownNameError
 
@@ -83,12 +82,8 @@ def test_launches_that_cannot_be_are_refused(column, value, message):
         samples.checked()
 
 
-def test_profiles_leave_out_large_launches_and_repeats_that_were_held_up():
+def test_profiles_leave_out_large_launches():
     samples = measured()
-    columns = samples.columns
-    within = columns["batch"] * columns["tokens"] <= 32768
-    repeats = joined(replace(samples, latency_s=factor * samples.latency_s) for factor in (1.0, 1.5, 1.01))
-    kept = trimmed(repeats)
-    assert len(kept) == 2 * within.sum()
+    kept = trimmed(samples)
+    assert len(kept) == (samples.columns["batch"] * samples.columns["tokens"] <= 32768).sum() < len(samples)
     assert (kept.columns["batch"] * kept.columns["tokens"]).max() == 32768
-    assert kept.latency_s.sum() == pytest.approx(2.01 * samples.latency_s[within].sum())

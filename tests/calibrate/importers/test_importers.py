@@ -95,6 +95,16 @@ def test_missing_columns_and_other_tables_are_refused(tmp_path):
     assert aiconfigurator.table_files(tmp_path / "b", "h100_sxm") == []
 
 
+def test_older_releases_have_no_folder_per_family(tmp_path):
+    made = parquet(tmp_path, GOOD)
+    older = tmp_path / "older" / "h100_sxm" / "sglang" / "0.5.9" / made.name
+    older.parent.mkdir(parents=True)
+    made.rename(older)
+    (table,) = aiconfigurator.read_system(tmp_path / "older", "h100_sxm")
+    assert (table.accelerator, table.engine, table.version) == ("h100-sxm", "sglang", "0.5.9")
+    assert list(aiconfigurator.read_system(tmp_path / "older", "h100_sxm", "vllm")) == []
+
+
 def test_the_fastest_kernel_of_a_shape_is_kept(tmp_path):
     rows = {name: values[:2] for name, values in GOOD.items()} | {"m": [8, 8], "latency": [0.03, 0.01]}
     samples = aiconfigurator.read_table(parquet(tmp_path, rows | {"kernel_source": ["slow", "fast"]}))

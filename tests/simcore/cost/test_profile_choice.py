@@ -74,7 +74,7 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
     for engine, weights, name in (
         ("trtllm", "fp8-block", "trtllm-1.3.0rc20"),
         ("sglang", "fp8-block", "sglang-0.5.14"),
-        ("vllm-v1", "fp8-block", "trtllm-1.3.0rc20"),  # as vLLM's products of that format were not measured
+        ("vllm-v1", "fp8-block", "vllm-0.24.0"),
         ("vllm-v1", "nvfp4-experts", "vllm-0.24.0"),
         ("vllm-v1", "int4-experts", "vllm-0.24.0"),
         ("vllm-v1", "int8", "trtllm-1.3.0rc20"),

@@ -1,0 +1,193 @@
+"""What the profiles that come with servetwin are made of: which tables of which public source, and of which kernels."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from calibrate.profile_writer import Origin
+
+BLOCKS = "fp8-block"
+MARLIN = "mxfp4-marlin"
+REPOSITORY = Origin(
+    "github.com/ai-dynamo/aiconfigurator, commit 095f58a51c4ca8e61b66ec108d86f223f8d559ce", "Apache-2.0", "2026-11-29"
+)
+WHEEL = Origin("aiconfigurator-core 0.12.0 from PyPI", "Apache-2.0", "2026-11-29")
+OLDER_WHEEL = Origin("aiconfigurator 0.10.0 from PyPI", "Apache-2.0", "2026-11-30")
+LLMSERVINGSIM = Origin(
+    "github.com/casys-kaist/LLMServingSim, commit 5daddb21a545658d5150b535712d0494584b5278", "MIT", "2026-11-29"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Kernel tables of one source: a folder, or a file, of a system's; all of a device for LLMServingSim.
+
+    Of rows that have a dtype those named by ``only`` are taken, or all but those named by ``without``. ``stands_for``
+    is the dtype that the rows are taken for: another kernel's, of nearly as many bytes. ``held_up_beside`` is a system
+    of the same chip with less memory: launches of linear attention that took longer than there were held up. Of
+    ``interrupted`` products those are left out that took half as long again as the same of more tokens, which a
+    launch may be padded to.
+
+    Shapes of which several tables hold the same kernel were measured repeatedly, whoever did it.
+    """
+
+    origin: Origin
+    path: str = ""
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    stands_for: str | None = None
+    held_up_beside: str | None = None
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A profile, and the tables of a system (a device of LLMServingSim) that it is made of."""
+
+    accelerator: str
+    engine: str
+    version: str
+    system: str
+    tables: tuple[Tables, ...]
+
+    @property
+    def name(self) -> str:
+        """The profile's folder, below that of all profiles."""
+        return f"{self.accelerator}/{self.engine}-{self.version}"
+
+
+def _all_of(origin: Origin, engine: str, version: str, families: tuple[str, ...]) -> tuple[Tables, ...]:
+    return tuple(Tables(origin, f"{family}/{engine}/{version}") for family in families)
+
+
+def _collectives(origin: Origin, nccl: str, *custom: str) -> tuple[Tables, ...]:
+    return tuple(Tables(origin, f"comm/{folder}") for folder in (*custom, f"nccl/{nccl}"))
+
+
+def _older_products(folder: str, *dtypes: str) -> Tables:
+    return Tables(OLDER_WHEEL, f"{folder}/gemm_perf.parquet", only=dtypes)
+
+
+def _vllm_0_19(accelerator: str, system: str, nccl: Tables) -> Recipe:
+    own = _all_of(REPOSITORY, "vllm", "0.19.0", ("attention", "gemm", "moe", "comm"))
+    return Recipe(accelerator, "vllm", "0.19.0", system, (*own, nccl))
+
+
+def _vllm_0_24(accelerator: str, system: str, *others: Tables) -> Recipe:
+    """``others`` are products, experts and collectives beside vLLM's own.
+
+    Its own products in block-scaled fp8 hold the time to launch them from Python, 58 to 240 us however small they are.
+    """
+    own = _all_of(WHEEL, "vllm", "0.24.0", ("attention", "linear_attention"))
+    return Recipe(accelerator, "vllm", "0.24.0", system, (*own, *others))
+
+
+_PRODUCTS = Tables(WHEEL, "gemm/vllm/0.24.0", without=(BLOCKS,))
+_EXPERTS = Tables(WHEEL, "moe/vllm/0.24.0")
+_FAMILIES = ("attention", "gemm", "moe", "mla", "linear_attention", "comm")
+
+
+def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
+    """vLLM 0.24, whose experts in mxfp4 run Marlin's kernels as those in int4 do, SGLang and TensorRT-LLM.
+
+    SGLang's products were measured on a busy machine; those of earlier releases that run the same kernels are repeats.
+    """
+    yield _vllm_0_24(
+        accelerator,
+        system,
+        _PRODUCTS,
+        Tables(REPOSITORY, "gemm/vllm/0.19.0", only=(BLOCKS,)),
+        Tables(WHEEL, "moe/vllm/0.24.0", without=(MARLIN,)),
+        Tables(WHEEL, "moe/sglang/0.5.10", only=("int4",), stands_for=MARLIN),
+        *_collectives(WHEEL, "2.29.2", "vllm/0.24.0"),
+    )
+    linear = Tables(
+        WHEEL, "linear_attention/sglang/0.5.14", held_up_beside="h100_sxm" if system == "h200_sxm" else None
+    )
+    sglang = (
+        *_all_of(WHEEL, "sglang", "0.5.14", ("attention", "gemm", "moe", "mla")),
+        linear,
+        _older_products("sglang/0.5.10", "bf16", "fp8"),
+        _older_products("sglang/0.5.9", "bf16", "fp8", BLOCKS),
+        *_collectives(WHEEL, "2.29.2", "sglang/0.5.14"),
+    )
+    yield Recipe(accelerator, "sglang", "0.5.14", system, sglang)
+    trtllm = (*_all_of(WHEEL, "trtllm", "1.3.0rc20", _FAMILIES), *_collectives(WHEEL, "2.29.2"))
+    yield Recipe(accelerator, "trtllm", "1.3.0rc20", system, trtllm)
+
+
+def _b200() -> Iterator[Recipe]:
+    """Most products were measured on a busy machine; those that another table has of the same kernel are repeats.
+
+    DeepGEMM multiplies block-scaled fp8 in all three engines, FlashInfer's CuTe kernels nvfp4 in vLLM and in SGLang. Of
+    vLLM's in fp8 one in thirteen was interrupted. Of experts in block-scaled fp8 TensorRT-LLM's table holds DeepGEMM
+    alone; its own kernels, which it is mostly run with, were measured as SGLang runs them.
+    """
+    deep_gemm = Tables(WHEEL, "gemm/trtllm/1.3.0rc20", only=(BLOCKS,))
+    yield _vllm_0_24(
+        "b200",
+        "b200_sxm",
+        Tables(WHEEL, "gemm/vllm/0.24.0", only=("bf16", "nvfp4")),
+        Tables(WHEEL, "gemm/vllm/0.24.0", only=("fp8",), interrupted=True),
+        _older_products("vllm/0.19.0", "bf16"),
+        deep_gemm,
+        _EXPERTS,
+        *_collectives(WHEEL, "2.29.2", "vllm/0.24.0", "vllm/0.19.0"),
+    )
+    sglang = (
+        *_all_of(WHEEL, "sglang", "0.5.14", _FAMILIES),
+        _older_products("sglang/0.5.10", "bf16", "fp8"),
+        _older_products("sglang/0.5.9", "bf16", "fp8"),
+        deep_gemm,
+        Tables(WHEEL, "gemm/vllm/0.24.0", only=("nvfp4",)),
+        *_collectives(WHEEL, "2.29.2"),
+    )
+    yield Recipe("b200", "sglang", "0.5.14", "b200_sxm", sglang)
+    trtllm = (
+        *_all_of(WHEEL, "trtllm", "1.3.0rc20", ("attention", "gemm", "mla", "linear_attention", "comm")),
+        Tables(WHEEL, "moe/trtllm/1.3.0rc20", without=(BLOCKS,)),
+        Tables(WHEEL, "moe/sglang/0.5.14", only=(BLOCKS,)),
+        *_collectives(WHEEL, "2.29.2"),
+    )
+    yield Recipe("b200", "trtllm", "1.3.0rc20", "b200_sxm", trtllm)
+
+
+def _l40s() -> Recipe:
+    """Products in bf16, which every engine leaves to cuBLAS, were measured six times."""
+    return _vllm_0_24(
+        "l40s",
+        "l40s",
+        _PRODUCTS,
+        *(Tables(WHEEL, f"gemm/{folder}", only=("bf16",)) for folder in ("trtllm/1.3.0rc20", "sglang/0.5.14")),
+        *(_older_products(folder, "bf16") for folder in ("vllm/0.22.0", "trtllm/1.3.0rc15", "sglang/0.5.10")),
+        _EXPERTS,
+        *_collectives(WHEEL, "2.27.3", "vllm/0.22.0"),
+    )
+
+
+RECIPES = (
+    Recipe(
+        "a100-sxm-80gb",
+        "vllm",
+        "0.14.0",
+        "a100_sxm",
+        (
+            *_all_of(REPOSITORY, "vllm", "0.14.0", ("attention", "gemm", "moe")),
+            *_collectives(REPOSITORY, "2.27.3", "vllm/0.14.0"),
+        ),
+    ),
+    _vllm_0_19("h100-sxm", "h100_sxm", Tables(REPOSITORY, "comm/nccl/2.27.3")),
+    _vllm_0_19("h200-sxm", "h200_sxm", Tables(WHEEL, "comm/nccl/2.26.2")),
+    *_hopper("h100-sxm", "h100_sxm"),
+    *_hopper("h200-sxm", "h200_sxm"),
+    *_b200(),
+    _l40s(),
+    _vllm_0_24(
+        "rtx-pro-6000-blackwell",
+        "rtx_pro_6000_server",
+        _PRODUCTS,
+        _EXPERTS,
+        *_collectives(WHEEL, "2.29.2", "vllm/0.24.0"),
+    ),
+    Recipe("rtx-pro-6000-blackwell", "vllm", "0.19.0", "RTXPRO6000", (Tables(LLMSERVINGSIM),)),
+    Recipe("rtx-4090", "vllm", "0.19.0", "RTX4090", (Tables(LLMSERVINGSIM),)),
+)

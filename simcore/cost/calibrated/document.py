@@ -1,0 +1,102 @@
+"""What ``profile.yaml`` holds: where each table of a profile comes from, its ranges, rates and held-out errors."""
+
+from collections.abc import Collection
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pydantic
+import yaml
+from pydantic import ConfigDict, Field
+
+from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
+from simcore.errors import FileError, UnknownNameError
+from simcore.files import read_text
+from simcore.validation import explain
+
+PROFILE_FILE = "profile.yaml"
+_YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C, where PyYAML was built with it, takes a tenth of the time."""
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+Positive = Annotated[float, Field(gt=0)]
+
+
+class _Rates(_Strict):
+    floor_s: Positive
+    flops_per_s: Positive
+    bytes_per_s: Positive
+
+
+class _HeldOut(_Strict):
+    points: int = Field(ge=1)
+    median: float = Field(ge=0)
+    p90: float = Field(ge=0)
+    bias: float
+    quantiles: list[float] = Field(min_length=len(LEVELS), max_length=len(LEVELS))
+
+    def quantiles_of(self) -> ErrorQuantiles:
+        return ErrorQuantiles(self.points, self.median, self.p90, self.bias, tuple(self.quantiles))
+
+
+class _Noise(_Strict):
+    median: float = Field(ge=0)
+    p90: float = Field(ge=0)
+
+
+class Repeat(_Strict):
+    """Rows of a table that measure shapes which another table holds before it, the kernel being the same.
+
+    ``p10``, ``median`` and ``p90`` are of what they took over what those took.
+    """
+
+    rows: str
+    beside: str
+    shapes: int = Field(ge=1)
+    p10: Positive
+    median: Positive
+    p90: Positive
+
+
+class _Table(_Strict):
+    source: str
+    licence: str
+    date: str
+    versions: list[str]
+    samples: int = Field(ge=1)
+    ranges: dict[str, Annotated[list[int], Field(min_length=2, max_length=2)]]
+    rates: dict[str, _Rates] = {}
+    held_out: dict[str, _HeldOut]
+    noise: dict[str, _Noise] = {}
+    repeats: list[Repeat] = []
+
+
+class ProfileDocument(_Strict):
+    """A profile without its tables of latencies."""
+
+    accelerator: str
+    engine: str
+    version: str
+    tables: dict[str, _Table]
+
+
+def read_document(folder: Traversable | Path, kinds: Collection[str]) -> ProfileDocument:
+    """The document of a profile's folder. Raises ``FileError`` or ``InputError``, also for other kernel kinds."""
+    shown = str(folder / PROFILE_FILE)
+    text = read_text(folder / PROFILE_FILE, "kernel profile", shown)
+    try:
+        document: Any = yaml.load(text, _YAML_LOADER)
+    except yaml.YAMLError as error:
+        raise FileError(shown, f"not valid YAML ({error})") from error
+    try:
+        found = ProfileDocument.model_validate(document)
+    except pydantic.ValidationError as error:
+        raise explain(error, ProfileDocument, f"{shown}: ") from error
+    for kind in found.tables:
+        if kind not in kinds:
+            raise UnknownNameError(f"{shown}: tables", kind, kinds)
+    return found
