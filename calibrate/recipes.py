@@ -12,6 +12,7 @@ REPOSITORY = Origin(
 )
 WHEEL = Origin("aiconfigurator-core 0.12.0 from PyPI", "Apache-2.0", "2026-11-29")
 OLDER_WHEEL = Origin("aiconfigurator 0.10.0 from PyPI", "Apache-2.0", "2026-11-30")
+OLDEST_WHEEL = Origin("aiconfigurator 0.8.0 from PyPI", "Apache-2.0", "2026-11-30")
 LLMSERVINGSIM = Origin(
     "github.com/casys-kaist/LLMServingSim, commit 5daddb21a545658d5150b535712d0494584b5278", "MIT", "2026-11-29"
 )
@@ -67,6 +68,16 @@ def _older_products(folder: str, *dtypes: str) -> Tables:
     return Tables(OLDER_WHEEL, f"{folder}/gemm_perf.parquet", only=dtypes)
 
 
+_INTEGERS = ("int4", "int8")
+"""Products of weights in int4 with 16-bit activations, and of both in int8 (SmoothQuant's), as TensorRT-LLM runs them:
+no table holds another engine's. On the L40S they stand for vLLM's, whose kernels do the same. On Hopper those of int4
+take nearly as long as bf16's from 8 tokens on, which Marlin's are not known for."""
+_TRTLLM_INTEGERS = {
+    "h100_sxm": Tables(OLDEST_WHEEL, "trtllm/1.0.0rc3/gemm_perf.txt", only=_INTEGERS),
+    "h200_sxm": _older_products("trtllm/1.2.0rc5", *_INTEGERS),
+}
+
+
 def _vllm_0_19(accelerator: str, system: str, nccl: Tables) -> Recipe:
     own = _all_of(REPOSITORY, "vllm", "0.19.0", ("attention", "gemm", "moe", "comm"))
     return Recipe(accelerator, "vllm", "0.19.0", system, (*own, nccl))
@@ -111,8 +122,9 @@ def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
         *_collectives(WHEEL, "2.29.2", "sglang/0.5.14"),
     )
     yield Recipe(accelerator, "sglang", "0.5.14", system, sglang)
-    trtllm = (*_all_of(WHEEL, "trtllm", "1.3.0rc20", _FAMILIES), *_collectives(WHEEL, "2.29.2"))
-    yield Recipe(accelerator, "trtllm", "1.3.0rc20", system, trtllm)
+    trtllm = _all_of(WHEEL, "trtllm", "1.3.0rc20", _FAMILIES)
+    others = (_TRTLLM_INTEGERS[system], *_collectives(WHEEL, "2.29.2"))
+    yield Recipe(accelerator, "trtllm", "1.3.0rc20", system, (*trtllm, *others))
 
 
 def _b200() -> Iterator[Recipe]:
@@ -159,6 +171,7 @@ def _l40s() -> Recipe:
         _PRODUCTS,
         *(Tables(WHEEL, f"gemm/{folder}", only=("bf16",)) for folder in ("trtllm/1.3.0rc20", "sglang/0.5.14")),
         *(_older_products(folder, "bf16") for folder in ("vllm/0.22.0", "trtllm/1.3.0rc15", "sglang/0.5.10")),
+        _older_products("trtllm/1.0.0", *_INTEGERS),
         _EXPERTS,
         *_collectives(WHEEL, "2.27.3", "vllm/0.22.0"),
     )

@@ -10,10 +10,16 @@ from simcore.cost.calibrated.document import Repeat
 
 
 def repeats(tables: Iterable[tuple[str, SampleTable]]) -> list[Repeat]:
-    """How named tables of one kind compare with the first that holds the same shapes, by dtype where they have one."""
+    """How named tables of one kind compare with the first that holds the same shapes, by dtype where they have one.
+
+    Of shapes that a table itself holds several times the slowest are compared with the fastest.
+    """
     first: dict[tuple[object, ...], tuple[str, float]] = {}
     ratios: dict[tuple[str, str], list[float]] = {}
     for name, samples in tables:
+        found = _slowest_to_fastest(samples)
+        if found:
+            ratios[f"{name}, the slowest", f"{name}, the fastest"] = found
         points = undisturbed(samples)
         shapes = zip(*(points.columns[column].tolist() for column in SHAPE_COLUMNS[points.kind]), strict=True)
         dtypes = points.columns.get("dtype", np.full(len(points), "")).tolist()
@@ -22,7 +28,15 @@ def repeats(tables: Iterable[tuple[str, SampleTable]]) -> list[Repeat]:
             if beside != name:
                 rows = f"{dtype} of {name}" if dtype else name
                 ratios.setdefault((rows, beside), []).append(latency_s / earlier_s)
-    return [_compared(rows, beside, found) for (rows, beside), found in ratios.items()]
+    return [_compared(rows, beside, of_both) for (rows, beside), of_both in ratios.items()]
+
+
+def _slowest_to_fastest(samples: SampleTable) -> list[float]:
+    measured_s: dict[tuple[object, ...], list[float]] = {}
+    shapes = zip(*(samples.columns[column].tolist() for column in SHAPE_COLUMNS[samples.kind]), strict=True)
+    for shape, latency_s in zip(shapes, samples.latency_s.tolist(), strict=True):
+        measured_s.setdefault(shape, []).append(latency_s)
+    return [max(found) / min(found) for found in measured_s.values() if len(found) > 1]
 
 
 def _compared(rows: str, beside: str, ratios: list[float]) -> Repeat:

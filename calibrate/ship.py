@@ -1,8 +1,8 @@
-"""Makes the profiles that come with servetwin: ``python -m calibrate.ship --data DIR --wheel DIR --older-wheel DIR``.
+"""Makes the profiles that come with servetwin: ``python -m calibrate.ship --data DIR --wheels DIR [NAME]...``.
 
-``--data`` holds the public profiles by project (aiconfigurator, llmservingsim), ``--wheel`` an unpacked
-``aiconfigurator-core`` 0.12.0 and ``--older-wheel`` an unpacked ``aiconfigurator`` 0.10.0. Names (accelerator/engine-
-version) make those profiles alone. What each is made of stands in ``recipes.py``.
+``--data`` holds the public profiles by project (aiconfigurator, llmservingsim), ``--wheels`` unpacked wheels by
+version: 0.12.0 of ``aiconfigurator-core``, 0.10.0 and 0.8.0 of ``aiconfigurator``. ``NAME`` is accelerator/engine-
+version; all are made without one. What each is made of stands in ``recipes.py``.
 """
 
 import argparse
@@ -15,8 +15,9 @@ import numpy as np
 
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.importers import aiconfigurator, llmservingsim
+from calibrate.importers.aiconfigurator_columns import TABLES
 from calibrate.profile_writer import FittedKind, Origin, write_profile
-from calibrate.recipes import LLMSERVINGSIM, OLDER_WHEEL, RECIPES, REPOSITORY, WHEEL, Recipe, Tables
+from calibrate.recipes import LLMSERVINGSIM, OLDER_WHEEL, OLDEST_WHEEL, RECIPES, REPOSITORY, WHEEL, Recipe, Tables
 from calibrate.repeats import repeats
 from calibrate.samples import SHAPE_COLUMNS, SampleTable, joined
 from simcore.errors import FileError
@@ -48,7 +49,7 @@ def make(recipe: Recipe, roots: dict[Origin, Path]) -> None:
 
 def name_of(tables: Tables) -> str:
     """A table's place in its source, without the file's name."""
-    return tables.path.removesuffix("/gemm_perf.parquet")
+    return tables.path.removesuffix(".txt").removesuffix(".parquet").removesuffix("/gemm_perf")
 
 
 def origin_of(tables: list[Tables]) -> Origin:
@@ -93,7 +94,7 @@ def read(tables: Tables, system: str, root: Path) -> Iterable[SampleTable]:
         yield from llmservingsim.read_device(root, system)
         return
     path = root / system / tables.path
-    files = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.stem in aiconfigurator.TABLES)
+    files = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.stem in TABLES)
     if not files:
         raise FileError(path, "holds no kernel table")
     for file in files:
@@ -147,14 +148,14 @@ def main() -> None:
     """Make the profiles asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--wheel", type=Path, required=True)
-    parser.add_argument("--older-wheel", type=Path, required=True)
+    parser.add_argument("--wheels", type=Path, required=True)
     parser.add_argument("names", nargs="*", choices=[[], *(recipe.name for recipe in RECIPES)], default=[])
     asked = parser.parse_args()
     roots = {
         REPOSITORY: asked.data / "aiconfigurator",
-        WHEEL: aiconfigurator.find_root(asked.wheel / "aiconfigurator_core"),
-        OLDER_WHEEL: aiconfigurator.find_root(asked.older_wheel / "aiconfigurator"),
+        WHEEL: aiconfigurator.find_root(asked.wheels / "0.12.0" / "aiconfigurator_core"),
+        OLDER_WHEEL: aiconfigurator.find_root(asked.wheels / "0.10.0" / "aiconfigurator"),
+        OLDEST_WHEEL: aiconfigurator.find_root(asked.wheels / "0.8.0" / "aiconfigurator"),
         LLMSERVINGSIM: asked.data / "llmservingsim",
     }
     for recipe in RECIPES:

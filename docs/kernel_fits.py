@@ -55,8 +55,10 @@ _MISSING = """
 - No chunk over a prefix but on the RTX 4090 and the RTX PRO 6000 (vLLM 0.19): elsewhere prefixes are inferred, see
   below.
 - No decodes and chunks in one launch but on those two; no unequal contexts anywhere.
-- No int8 or int4 matrix products anywhere; fp8 neither on the A100 nor the RTX 4090, nvfp4 on the B200 and the RTX PRO
-  6000 alone.
+- Matrix products in fp8 neither on the A100 nor the RTX 4090, in nvfp4 on the B200 and the RTX PRO 6000 alone. Those in
+  int8 and int4 on the H100, the H200 and the L40S, as TensorRT-LLM 1.0 (on the H200 1.2) runs them: in its profiles,
+  and on the L40S in vLLM's, where they stand for kernels that were not measured. On the A100 their table, which
+  `servetwin calibrate import` reads, holds whole multiples of 1.024 us, too coarse to check a fit by.
 - Experts only for the dtypes listed; none on the RTX 4090, and in the vLLM 0.19 profile of the RTX PRO 6000 those of
   vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang runs it.
 - Linear attention (the gated delta rule) with the heads of Qwen3.5 and Qwen3-Next, split among 1 to 16 ranks as SGLang
@@ -134,7 +136,9 @@ def _repeats(profiles: list[KernelProfile]) -> Iterator[str]:
     """Which tables were taken together, and how alike they are."""
     yield "Tables whose rows were taken for repeats of another's: of the same operation, by the same kernel as far as"
     yield "the tables name it, in other releases or engines. The ratio is of what they took over what the other took: a"
-    yield "median near 1 says that the kernel is the same, wide P10 and P90 that one machine or both were busy."
+    yield "median near 1 says that the kernel is the same, wide P10 and P90 that a machine was busy. Of shapes"
+    yield "that one table holds several times, as NCCL's of messages of 8-bit and of 16-bit elements, the slowest are"
+    yield "compared with the fastest: where these differ by a fifth, no fit tells them better."
     yield ""
     yield "| accelerator | profile | kernel | rows | beside | points | P10 | median | P90 |"
     yield "|---|---|---|---|---|---:|---:|---:|---:|"

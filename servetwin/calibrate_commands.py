@@ -5,9 +5,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
 
+import numpy as np
 import typer
 
-from calibrate.fit.held_out import FITS, fit_and_check
+from calibrate.fit.held_out import FITS, fit_and_check, unknown_types
 from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
 from calibrate.importers.generic import read_samples, write_samples
 from calibrate.profile_writer import FittedKind, Origin, check_destination, write_profile
@@ -45,7 +46,10 @@ def import_command(
         "samples"
     ),
 ) -> None:
-    """Write public measurements in servetwin's form, one file per kernel kind, accelerator, engine and version."""
+    """Write public measurements in servetwin's form, one file per kernel kind, accelerator, engine and version.
+
+    Rows of data types that nothing is fitted to are left out, and told.
+    """
     groups: dict[tuple[str, str, str, str], list[SampleTable]] = {}
     for table in _read(source, system, root, engine, version):
         groups.setdefault((table.accelerator, table.engine, table.version, table.kind), []).append(table)
@@ -59,6 +63,13 @@ def import_command(
     for (accelerator, made_by, made_with, kind), tables in groups.items():
         samples = joined(tables)
         path = out / f"{accelerator}.{made_by}-{made_with}.{kind}.csv"
+        unknown = unknown_types(samples) if kind in FITS else {}
+        for (column, name), rows in unknown.items():
+            typer.echo(f"{path}: {rows.sum():,} samples of {column} {name} left out, since nothing is fitted to it")
+        if unknown:
+            samples = samples.select(~np.any(list(unknown.values()), axis=0))
+        if not len(samples):
+            continue
         with writing(path):
             write_samples(samples, path)
         typer.echo(f"{path}: {len(samples):,} samples")

@@ -82,18 +82,28 @@ def fit_and_check(samples: SampleTable) -> CheckedFit:
     return CheckedFit(samples, kind_fit.fit(points), errors, noise)
 
 
-def _require_known_types(samples: SampleTable) -> None:
-    known_by_column: dict[str, Collection[str]] = {
-        "kv_dtype": KV_BYTES,
-        "dtype": ELEMENT_BYTES,
-        "operator": ELEMENTWISE,
-        "operation": OPERATIONS,
-        "phase": LINEAR_ATTENTION_PHASES,
-    }
-    for column, known in known_by_column.items():
+_KNOWN_TYPES: dict[str, Collection[str]] = {
+    "kv_dtype": KV_BYTES,
+    "dtype": ELEMENT_BYTES,
+    "operator": ELEMENTWISE,
+    "operation": OPERATIONS,
+    "phase": LINEAR_ATTENTION_PHASES,
+}
+
+
+def unknown_types(samples: SampleTable) -> dict[tuple[str, str], NDArray[np.bool_]]:
+    """The rows of each data type, operator or phase that no fit knows, by its column and name."""
+    found = {}
+    for column, known in _KNOWN_TYPES.items():
         for name in np.unique(samples.columns.get(column, [])):
             if name not in known:
-                raise UnknownNameError(f"{samples.file}: {column}", str(name), known)
+                found[column, str(name)] = samples.columns[column] == name
+    return found
+
+
+def _require_known_types(samples: SampleTable) -> None:
+    for column, name in unknown_types(samples):
+        raise UnknownNameError(f"{samples.file}: {column}", name, _KNOWN_TYPES[column])
 
 
 def held_out(samples: SampleTable) -> NDArray[np.bool_]:

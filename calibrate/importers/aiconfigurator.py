@@ -1,7 +1,8 @@
 """Kernel tables of aiconfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0), in its repository or its wheel.
 
-A system's folder holds ``<family>/<engine>/<version>/<table>.parquet``, up to version 0.10 without the family. Only the
-kernel tables named in ``TABLES`` are ever opened. Latencies are in milliseconds; sizes of messages count elements.
+A system's folder holds ``<family>/<engine>/<version>/<table>.parquet``, up to version 0.10 without the family and up to
+0.8 as ``.txt``, which is CSV. Only the kernel tables named in ``TABLES`` are ever opened. Latencies are in
+milliseconds; sizes of messages count elements.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow import csv
 
+from calibrate.importers.aiconfigurator_columns import ELEMENT_BYTES, TABLES, Columns, names_of
 from calibrate.samples import SampleTable, require_folder
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
-from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.errors import FileError, InputError, Phrase, UnknownNameError
 
 ACCELERATORS = {
@@ -29,17 +31,6 @@ ACCELERATORS = {
     "rtx_pro_6000_server": "rtx-pro-6000-blackwell",
 }
 """aiconfigurator's systems that servetwin has a datasheet of."""
-_DTYPES = {
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "half": "fp16",
-    "fp8_block": "fp8-block",
-    "int4_wo": "int4",
-    "w4a16_mxfp4": "mxfp4",
-    "w4a8_mxfp4_mxfp8": "mxfp4-mxfp8",
-}
-_ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "int8": 1, "fp8": 1, "fp32": 4}
-_MESSAGE_DTYPES = ("nccl_dtype", "allreduce_dtype")
 _NUMBERS = frozenset(
     [
         "m",
@@ -69,9 +60,8 @@ _NUMBERS = frozenset(
         "latency",
     ]
 )
-_OPERATIONS = {"alltoall": "all_to_all"}
-_IMPLEMENTATIONS = {"NCCL": "nccl", "vLLM_custom_graph": "custom_graph", "vLLM_custom_eager": "custom_eager"}
-Columns = dict[str, NDArray[Any]]
+_MESSAGE_DTYPES = ("nccl_dtype", "allreduce_dtype")
+_READERS: dict[str, Callable[[Path], pa.Table]] = {".parquet": pq.read_table, ".txt": csv.read_csv}
 
 
 def find_root(root: Path | None) -> Path:
@@ -95,32 +85,31 @@ def table_files(root: Path, system: str) -> list[Path]:
     systems = [folder.name for folder in root.iterdir() if folder.is_dir()]
     if system not in systems:
         raise UnknownNameError("--system", system, systems)
-    layouts = ("*/*/*/*.parquet", "*/*/*.parquet")
-    files = (file for layout in layouts for file in (root / system).glob(layout))
-    return sorted(file for file in files if file.stem in TABLES)
+    files = (file for layout in ("*/*/*/*", "*/*/*") for file in (root / system).glob(layout))
+    return sorted(file for file in files if file.stem in TABLES and file.suffix in _READERS)
 
 
 def read_table(file: Path) -> SampleTable:
     """The samples of one kernel table. Raises ``FileError``, naming file and row."""
     engine, version = file.parts[-3], file.parts[-2]
     system = next((name for name in file.parts[-5:-3] if name in ACCELERATORS), file.parts[-5])
-    if file.stem not in TABLES:
+    if file.stem not in TABLES or file.suffix not in _READERS:
         raise FileError(file, f"not a kernel table; expected one of {', '.join(sorted(TABLES))}")
     if system not in ACCELERATORS:
         raise UnknownNameError("--system", system, ACCELERATORS)
     kind, read = TABLES[file.stem]
     try:
-        table = pq.read_table(file)
+        table = _READERS[file.suffix](file)
     except (OSError, pa.ArrowInvalid) as error:
         raise FileError(file, f"cannot be read ({error})") from error
     raw = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
-    _require_readable(file, raw)
+    lines = np.arange(table.num_rows) + (2 if file.suffix == ".txt" else 1)
+    _require_readable(file, raw, lines)
     try:
         columns = read(raw)
         latency_s = raw["latency"].astype(np.float64) * 1e-3
     except KeyError as error:
         raise FileError(file, f"no column {error.args[0]}; there are {', '.join(table.column_names)}") from None
-    lines = np.arange(1, table.num_rows + 1)
     samples = SampleTable(kind, ACCELERATORS[system], engine, version, columns, latency_s, str(file), lines)
     samples = samples.checked()
     if kind == "linear_attention":
@@ -128,18 +117,18 @@ def read_table(file: Path) -> SampleTable:
     return _fastest(*_in_cache_dtype(samples, raw))
 
 
-def _require_readable(file: Path, raw: Columns) -> None:
+def _require_readable(file: Path, raw: Columns, lines: NDArray[np.int64]) -> None:
     """Raise ``FileError``, naming file and row, for text where numbers belong, and for messages of unknown types."""
     for name, values in raw.items():
         if name in _MESSAGE_DTYPES:
-            broken, expected = ~np.isin(_names(values), list(_ELEMENT_BYTES)), f"one of {', '.join(_ELEMENT_BYTES)}"
+            broken, expected = ~np.isin(names_of(values), list(ELEMENT_BYTES)), f"one of {', '.join(ELEMENT_BYTES)}"
         elif name in _NUMBERS and values.dtype == object:
             broken, expected = np.array([isinstance(value, str | bytes) for value in values]), "a number"
         else:
             continue
         if broken.any():
             row = int(broken.argmax())
-            raise FileError(file, f"{name} is {values[row]!r}, expected {expected}", row + 1)
+            raise FileError(file, f"{name} is {values[row]!r}, expected {expected}", int(lines[row]))
 
 
 def read_system(
@@ -153,87 +142,6 @@ def read_system(
 
 _LINEAR_PARTS = ("conv1d", "delta_rule")
 """What the kernels of a gated delta rule layer are called by: one of each runs, the first before the second."""
-_TOLD_APART = {"marlin": "mxfp4", "deepgemm": "fp8-block"}
-"""Kernels of experts that engines run on demand, and the dtype whose default ones they differ much from."""
-
-
-def _names(values: NDArray[Any]) -> NDArray[np.str_]:
-    return np.array([_DTYPES.get(value, value) for value in values])
-
-
-def _gemm(raw: Columns) -> Columns:
-    return {"dtype": _names(raw["gemm_dtype"]), "tokens": raw["m"], "n": raw["n"], "k": raw["k"]}
-
-
-def _attention(raw: Columns) -> Columns:
-    heads = raw["num_heads"]
-    window = raw.get("window_size", np.zeros(len(heads), dtype=np.int64))
-    return {
-        "kv_dtype": _names(raw["kv_cache_dtype"]),
-        "heads": heads,
-        "kv_heads": raw["num_key_value_heads"],
-        "head_dim": raw["head_dim"],
-        "window": window,
-        "batch": raw["batch_size"],
-    }
-
-
-def _context(raw: Columns) -> Columns:
-    return {**_attention(raw), "tokens": raw["isl"], "prefix": raw["step"] if "step" in raw else 0 * raw["isl"]}
-
-
-def _generation(raw: Columns) -> Columns:
-    # ``step`` tokens stand in the cache; the new one attends to itself too.
-    return {**_attention(raw), "context": raw["step"] + 1}
-
-
-def _latent(raw: Columns) -> Columns:
-    ones = np.ones(len(raw["num_heads"]), dtype=np.int64)
-    return {**raw, "num_key_value_heads": ones, "head_dim": MLA_HEAD_DIM * ones, "window_size": 0 * ones}
-
-
-def _moe(raw: Columns) -> Columns:
-    dtypes = _names(raw["moe_dtype"]).astype(object)
-    for kernel, dtype in _TOLD_APART.items():
-        of_kernel = np.array([kernel in str(name) for name in raw.get("kernel_source", np.full(len(dtypes), ""))])
-        dtypes[of_kernel & (dtypes == dtype)] = f"{dtype}-{kernel}"
-    return {
-        "dtype": dtypes.astype(str),
-        "distribution": raw["distribution"].astype(str),
-        "hidden": raw["hidden_size"],
-        "intermediate": raw["inter_size"],
-        "experts_per_token": raw["topk"],
-        "experts": raw["num_experts"],
-        "tensor_parallel": raw["moe_tp_size"],
-        "expert_parallel": raw["moe_ep_size"],
-        "tokens": raw["num_tokens"],
-    }
-
-
-def _collective(raw: Columns) -> Columns:
-    dtypes = _names(raw["nccl_dtype"] if "nccl_dtype" in raw else raw["allreduce_dtype"])
-    sources = raw.get("kernel_source", np.full(len(dtypes), "custom"))
-    operations = raw.get("op_name", np.full(len(dtypes), "all_reduce"))
-    element_bytes = np.array([_ELEMENT_BYTES[dtype] for dtype in dtypes])
-    return {
-        "operation": np.array([_OPERATIONS.get(name, name) for name in operations]),
-        "implementation": np.array([_IMPLEMENTATIONS.get(name, name.lower()) for name in sources]),
-        "nodes": np.ones(len(dtypes), dtype=np.int64),
-        "ranks_per_node": raw["num_gpus"],
-        "bytes": raw["message_size"] * element_bytes,
-    }
-
-
-def _linear_attention(raw: Columns) -> Columns:
-    return {
-        "phase": raw["phase"].astype(str),
-        "key_heads": raw["num_k_heads"],
-        "value_heads": raw["num_v_heads"],
-        "key_head_dim": raw["head_k_dim"],
-        "value_head_dim": raw["head_v_dim"],
-        "batch": raw["batch_size"],
-        "tokens": raw["seq_len"],
-    }
 
 
 def _one_after_the_other(samples: SampleTable, raw: Columns) -> SampleTable:
@@ -249,13 +157,16 @@ def _one_after_the_other(samples: SampleTable, raw: Columns) -> SampleTable:
     models = raw.get("model_name", np.full(len(samples), ""))
     rows = zip(raw["kernel_source"].tolist(), models.tolist(), *samples.columns.values(), strict=True)
     for index, (kernel, model, phase, *shape) in enumerate(rows):
+        line = int(samples.lines[index])
         if phase not in LINEAR_ATTENTION_PHASES:
             expected = f"one of {', '.join(LINEAR_ATTENTION_PHASES)}"
-            raise FileError(samples.file, f"phase is {str(phase)!r}, expected {expected}", index + 1)
+            raise FileError(samples.file, f"phase is {str(phase)!r}, expected {expected}", line)
         part = next((place for place, name in enumerate(_LINEAR_PARTS) if name in str(kernel)), None)
         if part is None:
             expected = f"one whose name holds {' or '.join(_LINEAR_PARTS)}"
-            raise FileError(samples.file, f"kernel_source is {kernel!r}, expected {expected}", index + 1)
+            raise FileError(
+                samples.file, f"kernel_source is {kernel!r}, expected {expected}", int(samples.lines[index])
+            )
         parts.setdefault((model, phase, *shape), ({}, {}))[part][index] = float(samples.latency_s[index])
     both = {min(first): min(first.values()) + min(then.values()) for first, then in parts.values() if first and then}
     if parts and not both:
@@ -296,17 +207,3 @@ def _fastest(samples: SampleTable, raw: Columns) -> SampleTable:
         best = min(kernels.values(), key=lambda rows: float(np.median(samples.latency_s[rows])))
         kept[best] = True
     return samples.select(kept)
-
-
-TABLES: dict[str, tuple[str, Callable[[Columns], Columns]]] = {
-    "gemm_perf": ("gemm", _gemm),
-    "context_attention_perf": ("context_attention", _context),
-    "generation_attention_perf": ("generation_attention", _generation),
-    "context_mla_perf": ("mla_context", lambda raw: _context(_latent(raw))),
-    "generation_mla_perf": ("mla_generation", lambda raw: _generation(_latent(raw))),
-    "moe_perf": ("moe", _moe),
-    "gdn_perf": ("linear_attention", _linear_attention),
-    "custom_allreduce_perf": ("collective", _collective),
-    "nccl_perf": ("collective", _collective),
-}
-"""The kernel tables, each with the kind it holds and what reads its columns."""

@@ -9,7 +9,7 @@ import pytest
 
 from calibrate.recipes import OLDER_WHEEL, RECIPES, REPOSITORY, WHEEL, Tables
 from calibrate.repeats import repeats
-from calibrate.samples import SampleTable
+from calibrate.samples import SampleTable, joined
 from calibrate.ship import origin_of, read
 from simcore.errors import FileError
 
@@ -84,6 +84,13 @@ def test_repeats_are_compared_with_the_first_table_of_a_shape():
     ]
     assert (found[0].p10, found[0].median, found[0].p90) == (1.2, 2.0, 2.8)
     assert found[1].median == 0.5
+
+
+def test_repeats_within_a_table_are_compared_with_each_other():
+    again = replace(products("bf16"), latency_s=np.array([1e-5, 2e-5, 3e-5]))
+    (found,) = repeats([("a", joined([products("bf16"), again]))])
+    assert (found.rows, found.beside, found.shapes) == ("a, the slowest", "a, the fastest", 3)
+    assert (found.p10, found.median, found.p90) == (1.2, 2.0, 2.8)
 
 
 def test_every_profile_has_one_recipe():

@@ -48,6 +48,19 @@ def test_all_that_was_imported_can_be_fitted_though_nothing_is_to_whole_layers(s
     assert "kind is 'layer', expected one of" in str(done.exception)
 
 
+def test_data_types_that_nothing_is_fitted_to_are_left_out_and_told(tmp_path):
+    older = tmp_path / "root" / "a100_sxm" / "trtllm" / "1.0.0"
+    older.mkdir(parents=True)
+    rows = ["gemm_dtype,m,n,k,latency", "int8_wo,1,64,64,0.01", "sq,1,64,64,0.01", "int8_wo,2,64,64,0.01"]
+    (older / "gemm_perf.txt").write_text("\n".join(rows), encoding="utf-8")
+    command = ["calibrate", "import", "aiconfigurator", "--system", "a100_sxm", "--root", str(tmp_path / "root")]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "samples")])
+    assert done.exit_code == 0, done.output
+    assert "2 samples of dtype int8_wo left out, since nothing is fitted to it" in done.output
+    (file,) = (tmp_path / "samples").iterdir()
+    assert [line.split(",")[4] for line in file.read_text(encoding="utf-8").splitlines()] == ["dtype", "int8"]
+
+
 def test_what_is_missing_is_said():
     for command in (["llmservingsim", "--root", "."], ["vidur"]):
         done = CliRunner().invoke(app, ["calibrate", "import", *command])

@@ -105,6 +105,19 @@ def test_older_releases_have_no_folder_per_family(tmp_path):
     assert list(aiconfigurator.read_system(tmp_path / "older", "h100_sxm", "vllm")) == []
 
 
+def test_the_oldest_releases_hold_csv(tmp_path):
+    path = tmp_path / "h100_sxm" / "trtllm" / "1.0.0rc3" / "gemm_perf.txt"
+    path.parent.mkdir(parents=True)
+    rows = ["gemm_dtype,m,n,k,latency", "float16,1,64,64,0.01", "sq,2,64,64,0.02", "int4_wo,4,64,64,0.04"]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    (table,) = aiconfigurator.read_system(tmp_path, "h100_sxm")
+    assert table.columns["dtype"].tolist() == ["bf16", "int8", "int4"]
+    assert table.latency_s == pytest.approx([1e-5, 2e-5, 4e-5])
+    path.write_text("\n".join([*rows, "fp8,0,64,64,0.01"]), encoding="utf-8")
+    with pytest.raises(FileError, match=r"gemm_perf\.txt, line 5: tokens is 0"):
+        aiconfigurator.read_table(path)
+
+
 def test_the_fastest_kernel_of_a_shape_is_kept(tmp_path):
     rows = {name: values[:2] for name, values in GOOD.items()} | {"m": [8, 8], "latency": [0.03, 0.01]}
     samples = aiconfigurator.read_table(parquet(tmp_path, rows | {"kernel_source": ["slow", "fast"]}))
