@@ -32,6 +32,7 @@ _TABLE_DTYPES = {
     "fp8-channel": "fp8",
     "fp8-block": "fp8-block",
     "nvfp4": "nvfp4",
+    "int8": "int8",
     "int4": "int4",
     "mxfp4": "mxfp4",
 }

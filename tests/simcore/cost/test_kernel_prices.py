@@ -48,6 +48,22 @@ def test_kernels_that_the_profile_does_not_have_are_refused(dtype, known):
         prices(dtype, expert_kernels="marlyn").operator(operator("gpt-oss-120b", "experts", dtype))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int4"])
+def test_products_of_integers_are_priced_as_measured(dtype):
+    """Few tokens wait for the weights alone; many in int8 are multiplied as integers, in int4 as 16-bit floats."""
+    profile = load_profile("l40s", "vllm-0.24.0")
+
+    def price(weights):
+        kernels = KernelPrices(Roofline.of(load_accelerator("l40s"), RooflineEfficiency(), weights), profile)
+        return kernels.operator(operator("llama-3.1-8b", "mlp_up", weights))
+
+    measured, wide = price(dtype), price("bf16")
+    assert measured.seconds(1024) == pytest.approx(profile.gemm(dtype, 28672, 4096).seconds(1024))
+    saved = {"int8": 2, "int4": 4}[dtype]
+    assert wide.seconds(4) / measured.seconds(4) == pytest.approx(saved, rel=0.25)
+    assert wide.seconds(8192) / measured.seconds(8192) == pytest.approx({"int8": 2.2, "int4": 1.0}[dtype], rel=0.25)
+
+
 @pytest.mark.parametrize(
     "accelerator", ["a100-sxm-80gb", "b200", "h100-sxm", "h200-sxm", "l40s", "rtx-pro-6000-blackwell"]
 )
