@@ -26,9 +26,11 @@ class Tables:
     is the dtype that the rows are taken for: another kernel's, of nearly as many bytes. ``held_up_beside`` is a system
     of the same chip with less memory: launches of linear attention that took longer than there were held up. Of
     ``interrupted`` products those are left out that took half as long again as the same of more tokens, which a
-    launch may be padded to.
+    launch may be padded to. Products of fewer than ``least_tokens`` are left out, where other kernels run.
 
-    Shapes of which several tables hold the same kernel were measured repeatedly, whoever did it.
+    Shapes of which several tables hold the same kernel were measured repeatedly, whoever did it. The kernel is taken
+    for the same where its name is, and what two tables differ by is not found again: ratios of the same two tables on
+    the H100 and on the H200 do not go together, and a third is rarely faster than two that agree with each other.
     """
 
     origin: Origin
@@ -38,6 +40,7 @@ class Tables:
     stands_for: str | None = None
     held_up_beside: str | None = None
     interrupted: bool = False
+    least_tokens: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +67,14 @@ def _collectives(origin: Origin, nccl: str, *custom: str) -> tuple[Tables, ...]:
     return tuple(Tables(origin, f"comm/{folder}") for folder in (*custom, f"nccl/{nccl}"))
 
 
-def _older_products(folder: str, *dtypes: str) -> Tables:
-    return Tables(OLDER_WHEEL, f"{folder}/gemm_perf.parquet", only=dtypes)
+def _older_products(folder: str, *dtypes: str, least_tokens: int = 1) -> Tables:
+    return Tables(OLDER_WHEEL, f"{folder}/gemm_perf.parquet", only=dtypes, least_tokens=least_tokens)
 
 
 _INTEGERS = ("int4", "int8")
 """Products of weights in int4 with 16-bit activations, and of both in int8 (SmoothQuant's), as TensorRT-LLM runs them:
-no table holds another engine's. On the L40S they stand for vLLM's, whose kernels do the same. On Hopper those of int4
-take nearly as long as bf16's from 8 tokens on, which Marlin's are not known for."""
+no table holds another engine's. On the A100 and the L40S they were measured by a clock of 1.024 us, too coarse to check
+a fit by."""
 _TRTLLM_INTEGERS = {
     "h100_sxm": Tables(OLDEST_WHEEL, "trtllm/1.0.0rc3/gemm_perf.txt", only=_INTEGERS),
     "h200_sxm": _older_products("trtllm/1.2.0rc5", *_INTEGERS),
@@ -86,7 +89,7 @@ def _vllm_0_19(accelerator: str, system: str, nccl: Tables) -> Recipe:
 def _vllm_0_24(accelerator: str, system: str, *others: Tables) -> Recipe:
     """``others`` are products, experts and collectives beside vLLM's own.
 
-    Its own products in block-scaled fp8 hold the time to launch them from Python, 58 to 240 us however small they are.
+    Its own products in block-scaled fp8 hold the time to launch them from Python, 55 us or more however small they are.
     """
     own = _all_of(WHEEL, "vllm", "0.24.0", ("attention", "linear_attention"))
     return Recipe(accelerator, "vllm", "0.24.0", system, (*own, *others))
@@ -100,7 +103,8 @@ _FAMILIES = ("attention", "gemm", "moe", "mla", "linear_attention", "comm")
 def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
     """vLLM 0.24, whose experts in mxfp4 run Marlin's kernels as those in int4 do, SGLang and TensorRT-LLM.
 
-    SGLang's products were measured on a busy machine; those of earlier releases that run the same kernels are repeats.
+    SGLang's products were measured on a busy machine. cuBLAS multiplies bf16 in earlier releases and in vLLM as well.
+    Of kernels in fp8 earlier releases have the same beyond 1,024 tokens alone, and none of those in block-scaled fp8.
     """
     yield _vllm_0_24(
         accelerator,
@@ -117,8 +121,10 @@ def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
     sglang = (
         *_all_of(WHEEL, "sglang", "0.5.14", ("attention", "gemm", "moe", "mla")),
         linear,
-        _older_products("sglang/0.5.10", "bf16", "fp8"),
-        _older_products("sglang/0.5.9", "bf16", "fp8", BLOCKS),
+        Tables(WHEEL, "gemm/vllm/0.24.0", only=("bf16",)),
+        _older_products("vllm/0.19.0", "bf16"),
+        *(_older_products(f"sglang/{version}", "bf16") for version in ("0.5.10", "0.5.9")),
+        *(_older_products(f"sglang/{version}", "fp8", least_tokens=1025) for version in ("0.5.10", "0.5.9")),
         *_collectives(WHEEL, "2.29.2", "sglang/0.5.14"),
     )
     yield Recipe(accelerator, "sglang", "0.5.14", system, sglang)
@@ -130,9 +136,10 @@ def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
 def _b200() -> Iterator[Recipe]:
     """Most products were measured on a busy machine; those that another table has of the same kernel are repeats.
 
-    DeepGEMM multiplies block-scaled fp8 in all three engines, FlashInfer's CuTe kernels nvfp4 in vLLM and in SGLang. Of
-    vLLM's in fp8 one in thirteen was interrupted. Of experts in block-scaled fp8 TensorRT-LLM's table holds DeepGEMM
-    alone; its own kernels, which it is mostly run with, were measured as SGLang runs them.
+    DeepGEMM multiplies block-scaled fp8 in all three engines (but for one in eight of vLLM's shapes), FlashInfer's
+    CuTe kernels nvfp4 in vLLM and in SGLang. Of vLLM's in fp8 one in thirteen was interrupted. Of experts in
+    block-scaled fp8 TensorRT-LLM's table holds DeepGEMM alone; its own kernels, which it is mostly run with, were
+    measured as SGLang runs them.
     """
     deep_gemm = Tables(WHEEL, "gemm/trtllm/1.3.0rc20", only=(BLOCKS,))
     yield _vllm_0_24(
@@ -147,16 +154,16 @@ def _b200() -> Iterator[Recipe]:
     )
     sglang = (
         *_all_of(WHEEL, "sglang", "0.5.14", _FAMILIES),
-        _older_products("sglang/0.5.10", "bf16", "fp8"),
-        _older_products("sglang/0.5.9", "bf16", "fp8"),
+        *(_older_products(f"sglang/{version}", "bf16", "fp8") for version in ("0.5.10", "0.5.9")),
+        _older_products("vllm/0.19.0", "bf16"),
+        Tables(WHEEL, "gemm/vllm/0.24.0", only=("bf16", "nvfp4")),
         deep_gemm,
-        Tables(WHEEL, "gemm/vllm/0.24.0", only=("nvfp4",)),
         *_collectives(WHEEL, "2.29.2"),
     )
     yield Recipe("b200", "sglang", "0.5.14", "b200_sxm", sglang)
     trtllm = (
         *_all_of(WHEEL, "trtllm", "1.3.0rc20", ("attention", "gemm", "mla", "linear_attention", "comm")),
-        Tables(WHEEL, "moe/trtllm/1.3.0rc20", without=(BLOCKS,)),
+        Tables(WHEEL, "moe/trtllm/1.3.0rc20"),
         Tables(WHEEL, "moe/sglang/0.5.14", only=(BLOCKS,)),
         *_collectives(WHEEL, "2.29.2"),
     )
@@ -164,14 +171,12 @@ def _b200() -> Iterator[Recipe]:
 
 
 def _l40s() -> Recipe:
-    """Products in bf16, which every engine leaves to cuBLAS, were measured six times."""
+    """Products in bf16 were measured twice as vLLM runs them; other engines have cuBLAS choose other kernels there."""
     return _vllm_0_24(
         "l40s",
         "l40s",
         _PRODUCTS,
-        *(Tables(WHEEL, f"gemm/{folder}", only=("bf16",)) for folder in ("trtllm/1.3.0rc20", "sglang/0.5.14")),
-        *(_older_products(folder, "bf16") for folder in ("vllm/0.22.0", "trtllm/1.3.0rc15", "sglang/0.5.10")),
-        _older_products("trtllm/1.0.0", *_INTEGERS),
+        _older_products("vllm/0.22.0", "bf16"),
         _EXPERTS,
         *_collectives(WHEEL, "2.27.3", "vllm/0.22.0"),
     )

@@ -62,8 +62,11 @@ def origin_of(tables: list[Tables]) -> Origin:
             others.append(f"{part.stands_for}: {', '.join(part.only)} of {name}")
         elif part.interrupted:
             others.append(f"{', '.join(part.only)}: without rows that were interrupted")
+        elif part.held_up_beside is not None:
+            others.append(f"{name}: without rows that were slower than on {part.held_up_beside}")
         elif part.only or part.origin != first:
             rows = f"{', '.join(part.only)}: " if part.only else ""
+            rows += f"{part.least_tokens:,} tokens or more in " if part.least_tokens > 1 else ""
             others.append(f"{rows}{name}" + ("" if part.origin == first else f" of {part.origin.source}"))
     source = "; ".join([first.source, *others])
     return Origin(source, first.licence, max(part.origin.date for part in tables))
@@ -98,19 +101,19 @@ def read(tables: Tables, system: str, root: Path) -> Iterable[SampleTable]:
     if not files:
         raise FileError(path, "holds no kernel table")
     for file in files:
-        samples = _with_dtypes(aiconfigurator.read_table(file), tables)
+        samples = _chosen(aiconfigurator.read_table(file, system), tables)
         if tables.held_up_beside is not None and samples.kind == "linear_attention":
             beside = root / tables.held_up_beside / file.relative_to(root / system)
-            samples = _not_held_up(samples, aiconfigurator.read_table(beside))
+            samples = _not_held_up(samples, aiconfigurator.read_table(beside, tables.held_up_beside))
         yield _not_interrupted(samples) if tables.interrupted else samples
 
 
-def _with_dtypes(samples: SampleTable, tables: Tables) -> SampleTable:
+def _chosen(samples: SampleTable, tables: Tables) -> SampleTable:
     if "dtype" not in samples.columns:
         return samples
     dtypes = samples.columns["dtype"]
     chosen = np.isin(dtypes, tables.only) if tables.only else ~np.isin(dtypes, tables.without)
-    samples = samples.select(chosen)
+    samples = samples.select(chosen & (samples.columns["tokens"] >= tables.least_tokens))
     if tables.stands_for is None:
         return samples
     return replace(samples, columns=samples.columns | {"dtype": np.full(len(samples), tables.stands_for)})
@@ -151,13 +154,13 @@ def main() -> None:
     parser.add_argument("--wheels", type=Path, required=True)
     parser.add_argument("names", nargs="*", choices=[[], *(recipe.name for recipe in RECIPES)], default=[])
     asked = parser.parse_args()
-    roots = {
-        REPOSITORY: asked.data / "aiconfigurator",
-        WHEEL: aiconfigurator.find_root(asked.wheels / "0.12.0" / "aiconfigurator_core"),
-        OLDER_WHEEL: aiconfigurator.find_root(asked.wheels / "0.10.0" / "aiconfigurator"),
-        OLDEST_WHEEL: aiconfigurator.find_root(asked.wheels / "0.8.0" / "aiconfigurator"),
-        LLMSERVINGSIM: asked.data / "llmservingsim",
+    wheels = {
+        WHEEL: "0.12.0/aiconfigurator_core",
+        OLDER_WHEEL: "0.10.0/aiconfigurator",
+        OLDEST_WHEEL: "0.8.0/aiconfigurator",
     }
+    roots = {origin: asked.wheels / folder / "systems" / "data" for origin, folder in wheels.items()}
+    roots |= {REPOSITORY: asked.data / "aiconfigurator", LLMSERVINGSIM: asked.data / "llmservingsim"}
     for recipe in RECIPES:
         if not asked.names or recipe.name in asked.names:
             make(recipe, roots)

@@ -40,8 +40,8 @@ made. Every fifth grid point along every axis was left out, the rest fitted, and
 that the simulator runs. Errors are relative to the measurement; the bias is the mean of log(price / measurement). The
 target is a median of 3% and a P90 of 10% for each kernel kind and accelerator; what misses it is marked. Shipped tables
 are fits of all points. A point measured several times counts once, at the geometric mean of the faster half, the middle
-one included: what else a machine does holds kernels up, and never makes them faster. Where tables of a release were
-measured on a busy machine, those of other releases that run the same kernels are repeats, see below.
+one included: what else a machine does holds kernels up, and never makes them faster. Tables of other releases or
+engines that hold the same kernels are repeats, see below.
 
 The noise, median and P90, is what these points are off by themselves. Most were measured once, so it is estimated from
 neighbours (`calibrate/fit/noise.py`): of four at the corners of a rectangle of two axes, half of what the sum of one
@@ -56,11 +56,12 @@ _MISSING = """
   below.
 - No decodes and chunks in one launch but on those two; no unequal contexts anywhere.
 - Matrix products in fp8 neither on the A100 nor the RTX 4090, in nvfp4 on the B200 and the RTX PRO 6000 alone. Those in
-  int8 and int4 on the H100, the H200 and the L40S, as TensorRT-LLM 1.0 (on the H200 1.2) runs them: in its profiles,
-  and on the L40S in vLLM's, where they stand for kernels that were not measured. On the A100 their table, which
-  `servetwin calibrate import` reads, holds whole multiples of 1.024 us, too coarse to check a fit by.
+  int8 and int4 on the H100 and the H200 alone, as TensorRT-LLM 1.0 (on the H200 1.2) runs them. On the A100 and the
+  L40S their tables, which `servetwin calibrate import` reads, were measured by a clock of 1.024 us, too coarse to check
+  a fit by.
 - Experts only for the dtypes listed; none on the RTX 4090, and in the vLLM 0.19 profile of the RTX PRO 6000 those of
-  vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang runs it.
+  vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang and
+  TensorRT-LLM run it.
 - Linear attention (the gated delta rule) with the heads of Qwen3.5 and Qwen3-Next, split among 1 to 16 ranks as SGLang
   and vLLM run it, unsplit as TensorRT-LLM does; none on the A100, on the RTX 4090 and in the profiles of vLLM 0.19. Of
   large launches on the H200 under SGLang many were held up and are left out, see below.
@@ -135,10 +136,13 @@ def _misses(profiles: list[KernelProfile]) -> Iterator[str]:
 def _repeats(profiles: list[KernelProfile]) -> Iterator[str]:
     """Which tables were taken together, and how alike they are."""
     yield "Tables whose rows were taken for repeats of another's: of the same operation, by the same kernel as far as"
-    yield "the tables name it, in other releases or engines. The ratio is of what they took over what the other took: a"
-    yield "median near 1 says that the kernel is the same, wide P10 and P90 that a machine was busy. Of shapes"
-    yield "that one table holds several times, as NCCL's of messages of 8-bit and of 16-bit elements, the slowest are"
-    yield "compared with the fastest: where these differ by a fifth, no fit tells them better."
+    yield "the tables name it, in other releases or engines. The ratio is of what they took over what the other took."
+    yield "Another kernel shows as a median off 1, or as ratios that come again: those of the same two tables on the"
+    yield "H100 and on the H200 go together then, as of SGLang's products in fp8 of up to 1,024 tokens and of those in"
+    yield "block-scaled fp8, of which earlier releases hold no repeats therefore. Where they do not, wide P10 and P90"
+    yield "say that a machine was busy. Of shapes that one table holds several times, as NCCL's of messages of 8-bit"
+    yield "and of 16-bit elements, the slowest are compared with the fastest: where these differ by a fifth, no fit tells"
+    yield f"them better. Fewer than {_ENOUGH_REPEATS} shapes in common are not listed."
     yield ""
     yield "| accelerator | profile | kernel | rows | beside | points | P10 | median | P90 |"
     yield "|---|---|---|---|---|---:|---:|---:|---:|"
@@ -155,7 +159,7 @@ def _repeats(profiles: list[KernelProfile]) -> Iterator[str]:
 def _jumps(data: Path) -> Iterator[str]:
     """How far products of almost the same size are apart: no smooth fit comes nearer than half of that."""
     file = data / "aiconfigurator" / "h200_sxm" / "gemm" / "vllm" / "0.19.0" / "gemm_perf.parquet"
-    samples = aiconfigurator.read_table(file)
+    samples = aiconfigurator.read_table(file, "h200_sxm")
     samples = samples.select(samples.columns["dtype"] == "bf16")
     (tokens, _, _), logs = on_grid(samples, ["tokens", "n", "k"])
     pairs = [i for i, count in enumerate(tokens[:-1]) if count >= 64 and tokens[i + 1] == count + 1]

@@ -17,6 +17,7 @@ from simcore.errors import InputError, Phrase, UnknownNameError
 from simcore.files import writing
 
 _T = TypeVar("_T")
+_NCCL = "nccl"
 
 calibrate_app = typer.Typer(
     help="Import kernel measurements and fit them to profiles.", no_args_is_help=True, rich_markup_mode=None
@@ -52,27 +53,30 @@ def import_command(
     """
     groups: dict[tuple[str, str, str, str], list[SampleTable]] = {}
     for table in _read(source, system, root, engine, version):
-        groups.setdefault((table.accelerator, table.engine, table.version, table.kind), []).append(table)
+        known = _fitted_types(table)
+        if len(known):
+            groups.setdefault((known.accelerator, known.engine, known.version, known.kind), []).append(known)
+        elif not len(table):
+            typer.echo(f"{table.file}: no samples")
     if not groups:
-        if engine is version is None:
-            field, value = ("--system", system) if root is None else ("--root", str(root))
-            raise InputError(field, value, f"a source of measurements of {source} that can be imported")
-        raise InputError("--engine and --version", f"{engine} {version}", "an engine and a version with tables")
+        field, value = ("--system", system) if root is None else ("--root", str(root))
+        raise InputError(field, value, f"a source of measurements of {source} that can be imported")
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     for (accelerator, made_by, made_with, kind), tables in groups.items():
         samples = joined(tables)
         path = out / f"{accelerator}.{made_by}-{made_with}.{kind}.csv"
-        unknown = unknown_types(samples) if kind in FITS else {}
-        for (column, name), rows in unknown.items():
-            typer.echo(f"{path}: {rows.sum():,} samples of {column} {name} left out, since nothing is fitted to it")
-        if unknown:
-            samples = samples.select(~np.any(list(unknown.values()), axis=0))
-        if not len(samples):
-            continue
         with writing(path):
             write_samples(samples, path)
         typer.echo(f"{path}: {len(samples):,} samples")
+
+
+def _fitted_types(table: SampleTable) -> SampleTable:
+    """The samples of a table but for those of types that nothing is fitted to, which are told."""
+    unknown = unknown_types(table) if table.kind in FITS else {}
+    for (column, name), rows in unknown.items():
+        typer.echo(f"{table.file}: {rows.sum():,} samples of {column} {name} left out, since nothing is fitted to it")
+    return table.select(~np.any(list(unknown.values()), axis=0)) if unknown else table
 
 
 @calibrate_app.command("fit")
@@ -101,9 +105,11 @@ def fit_command(
         raise UnknownNameError(f"{file}: kind", kind, FITS)
     for file, kind in left_out:
         typer.echo(f"{file}: left out, since nothing is fitted to {kind}")
-    accelerators = sorted({part.accelerator for parts in by_kind.values() for part in parts})
+    read = [part for parts in by_kind.values() for part in parts]
+    accelerators = sorted({part.accelerator for part in read})
     if len(accelerators) > 1:
         raise InputError("the files' accelerator", ", ".join(accelerators), "the same in all files")
+    engine, version = _engine_of(read)
     kinds = {}
     for kind, parts in by_kind.items():
         versions = sorted({f"{part.engine} {part.version}" for part in parts})
@@ -113,9 +119,18 @@ def fit_command(
                 f"{kind} ({group}): {errors.points:,} held-out points, median {errors.median:.1%}, "
                 f"P90 {errors.p90:.1%}, bias {errors.bias:+.1%}"
             )
-    first = next(iter(by_kind.values()))[0]
-    write_profile(out, first.accelerator, first.engine, first.version, kinds)
+    write_profile(out, accelerators[0], engine, version, kinds)
     typer.echo(f"Profile: {out}")
+
+
+def _engine_of(tables: list[SampleTable]) -> tuple[str, str]:
+    """The engine and version that ran the kernels; collectives of NCCL go with any."""
+    found = sorted({(part.engine, part.version) for part in tables})
+    engines = [one for one in found if one[0] != _NCCL] or found
+    if len(engines) > 1:
+        names = ", ".join(f"{engine} {version}" for engine, version in engines)
+        raise InputError("the files' engine and version", names, "one in all files, besides those of NCCL")
+    return engines[0]
 
 
 def _read(

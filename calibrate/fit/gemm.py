@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import fit_rates, on_grid, split_by
-from calibrate.fit.smooth import isotonic, smooth
+from calibrate.fit.noise import noise_of
+from calibrate.fit.smooth import NOISE, isotonic, smooth
 from calibrate.samples import SampleTable
 from simcore.cost.calibrated.base import Rates, gemm_work
 from simcore.cost.calibrated.gemm import GEMM_KEYS, GemmTable
@@ -78,9 +79,12 @@ def _add(builder: TableBuilder, dtype: str, multiple_of: int, samples: SampleTab
 
 
 def _add_grid(builder: TableBuilder, dtype: str, multiple_of: int, samples: SampleTable, rates: Rates) -> None:
+    """A table is followed as closely as it agrees with itself: products are measured once, some on busy machines."""
     (tokens, ns, ks), logs = on_grid(samples, ["tokens", "n", "k"])
     base = np.log(rates.seconds(*gemm_work(dtype, tokens[:, None, None] * 1.0, ns[None, :, None], ks[None, None, :])))
-    surface = smooth([np.log(axis) for axis in (tokens, ns, ks)], logs - base) + base
+    found = noise_of(samples)
+    noise = NOISE if found is None else max(NOISE, found.median)
+    surface = smooth([np.log(axis) for axis in (tokens, ns, ks)], logs - base, noise=noise) + base
     for i, n in enumerate(ns):
         for j, k in enumerate(ks):
             if not np.isnan(logs[:, i, j]).all():

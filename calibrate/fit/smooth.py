@@ -34,16 +34,20 @@ _WITNESSES = 4
 
 
 def smooth(
-    axes: Sequence[NDArray[np.float64]], values: NDArray[np.float64], alike: Sequence[tuple[int, int]] = ()
+    axes: Sequence[NDArray[np.float64]],
+    values: NDArray[np.float64],
+    alike: Sequence[tuple[int, int]] = (),
+    noise: float = NOISE,
 ) -> NDArray[np.float64]:
     """The surface through ``values`` (NaN: no observation) over the grid of ``axes``, whose steps count as given.
 
-    ``alike`` names pairs of axes, in ascending order and both logarithms, whose product is what counts. Values that
-    ``interrupted`` finds are no observations. Raises ``ServetwinError`` if the system is not solved.
+    ``noise`` is the standard deviation that surfaces need not follow, of a logarithm of latency. ``alike`` names pairs
+    of axes, in ascending order and both logarithms, whose product is what counts. Values that ``interrupted`` finds are
+    no observations. Raises ``ServetwinError`` if the system is not solved.
     """
     all_steps = list(steps_of(axes, values, alike))
     observed = ~np.isnan(values).ravel() & ~interrupted(values.ravel(), all_steps)
-    trust = observed / NOISE**2
+    trust = observed / noise**2
     solution = np.where(observed, values.ravel(), np.nanmean(values))
     if not all_steps:
         return solution.reshape(values.shape)

@@ -5,19 +5,23 @@ A system's folder holds ``<family>/<engine>/<version>/<table>.parquet``, up to v
 milliseconds; sizes of messages count elements.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
-from pyarrow import csv
 
-from calibrate.importers.aiconfigurator_columns import ELEMENT_BYTES, TABLES, Columns, names_of
+from calibrate.importers.aiconfigurator_columns import (
+    ELEMENT_BYTES,
+    TABLES,
+    TEXT_COLUMNS,
+    WHOLE_COLUMNS,
+    Columns,
+    names_of,
+)
+from calibrate.importers.columns import CsvColumns, ParquetColumns
 from calibrate.samples import SampleTable, require_folder
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
 from simcore.errors import FileError, InputError, Phrase, UnknownNameError
@@ -31,37 +35,8 @@ ACCELERATORS = {
     "rtx_pro_6000_server": "rtx-pro-6000-blackwell",
 }
 """aiconfigurator's systems that servetwin has a datasheet of."""
-_NUMBERS = frozenset(
-    [
-        "m",
-        "n",
-        "k",
-        "num_heads",
-        "num_key_value_heads",
-        "head_dim",
-        "window_size",
-        "batch_size",
-        "isl",
-        "step",
-        "hidden_size",
-        "inter_size",
-        "topk",
-        "num_experts",
-        "moe_tp_size",
-        "moe_ep_size",
-        "num_tokens",
-        "num_gpus",
-        "seq_len",
-        "num_k_heads",
-        "head_k_dim",
-        "num_v_heads",
-        "head_v_dim",
-        "message_size",
-        "latency",
-    ]
-)
 _MESSAGE_DTYPES = ("nccl_dtype", "allreduce_dtype")
-_READERS: dict[str, Callable[[Path], pa.Table]] = {".parquet": pq.read_table, ".txt": csv.read_csv}
+_READERS: dict[str, type[CsvColumns] | type[ParquetColumns]] = {".parquet": ParquetColumns, ".txt": CsvColumns}
 
 
 def find_root(root: Path | None) -> Path:
@@ -81,63 +56,57 @@ def find_root(root: Path | None) -> Path:
 
 
 def table_files(root: Path, system: str) -> list[Path]:
-    """The kernel tables of a system that can be imported."""
-    systems = [folder.name for folder in root.iterdir() if folder.is_dir()]
+    """The kernel tables of a system that can be imported. Raises ``UnknownNameError`` for a system that has none."""
+    systems = [name for name in ACCELERATORS if (root / name).is_dir()]
+    if not systems:
+        raise InputError("--root", str(root), f"a folder per system, such as {', '.join(ACCELERATORS)}")
     if system not in systems:
         raise UnknownNameError("--system", system, systems)
     files = (file for layout in ("*/*/*/*", "*/*/*") for file in (root / system).glob(layout))
     return sorted(file for file in files if file.stem in TABLES and file.suffix in _READERS)
 
 
-def read_table(file: Path) -> SampleTable:
-    """The samples of one kernel table. Raises ``FileError``, naming file and row."""
-    engine, version = file.parts[-3], file.parts[-2]
-    system = next((name for name in file.parts[-5:-3] if name in ACCELERATORS), file.parts[-5])
+def read_table(file: Path, system: str) -> SampleTable:
+    """The samples of one kernel table of a system. Raises ``FileError``, naming file and row."""
     if file.stem not in TABLES or file.suffix not in _READERS:
         raise FileError(file, f"not a kernel table; expected one of {', '.join(sorted(TABLES))}")
-    if system not in ACCELERATORS:
-        raise UnknownNameError("--system", system, ACCELERATORS)
     kind, read = TABLES[file.stem]
-    try:
-        table = _READERS[file.suffix](file)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise FileError(file, f"cannot be read ({error})") from error
-    raw = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
-    lines = np.arange(table.num_rows) + (2 if file.suffix == ".txt" else 1)
-    _require_readable(file, raw, lines)
+    table = _READERS[file.suffix](file)
+    for name in _MESSAGE_DTYPES:
+        if name in table.names:
+            known = np.isin(names_of(table.text(name)), list(ELEMENT_BYTES))
+            table.refuse(~known, name, f"one of {', '.join(ELEMENT_BYTES)}")
+    raw: Columns = {name: table.whole(name) for name in WHOLE_COLUMNS if name in table.names}
+    raw |= {name: table.text(name) for name in TEXT_COLUMNS if name in table.names}
     try:
         columns = read(raw)
-        latency_s = raw["latency"].astype(np.float64) * 1e-3
     except KeyError as error:
-        raise FileError(file, f"no column {error.args[0]}; there are {', '.join(table.column_names)}") from None
-    samples = SampleTable(kind, ACCELERATORS[system], engine, version, columns, latency_s, str(file), lines)
+        raise FileError(file, f"no column {error.args[0]}; there are {', '.join(table.names)}") from None
+    latency_s = table.numbers("latency") * 1e-3
+    engine, version = file.parts[-3], file.parts[-2]
+    samples = SampleTable(kind, ACCELERATORS[system], engine, version, columns, latency_s, str(file), table.lines)
     samples = samples.checked()
     if kind == "linear_attention":
         return _one_after_the_other(samples, raw)
     return _fastest(*_in_cache_dtype(samples, raw))
 
 
-def _require_readable(file: Path, raw: Columns, lines: NDArray[np.int64]) -> None:
-    """Raise ``FileError``, naming file and row, for text where numbers belong, and for messages of unknown types."""
-    for name, values in raw.items():
-        if name in _MESSAGE_DTYPES:
-            broken, expected = ~np.isin(names_of(values), list(ELEMENT_BYTES)), f"one of {', '.join(ELEMENT_BYTES)}"
-        elif name in _NUMBERS and values.dtype == object:
-            broken, expected = np.array([isinstance(value, str | bytes) for value in values]), "a number"
-        else:
-            continue
-        if broken.any():
-            row = int(broken.argmax())
-            raise FileError(file, f"{name} is {values[row]!r}, expected {expected}", int(lines[row]))
-
-
 def read_system(
     root: Path, system: str, engine: str | None = None, version: str | None = None
 ) -> Iterator[SampleTable]:
-    """The samples of all kernel tables of a system, or of those that one engine (version) ran."""
-    for file in table_files(root, system):
-        if engine in (None, file.parts[-3]) and version in (None, file.parts[-2]):
-            yield read_table(file)
+    """The samples of all kernel tables of a system, or of those that one engine (version) ran.
+
+    Raises ``UnknownNameError`` for an engine or a version that the system has no tables of.
+    """
+    files = table_files(root, system)
+    for option, place, wanted in (("--engine", -3, engine), ("--version", -2, version)):
+        if wanted is not None:
+            known = sorted({file.parts[place] for file in files})
+            files = [file for file in files if file.parts[place] == wanted]
+            if not files:
+                raise UnknownNameError(option, wanted, known)
+    for file in files:
+        yield read_table(file, system)
 
 
 _LINEAR_PARTS = ("conv1d", "delta_rule")
@@ -169,8 +138,6 @@ def _one_after_the_other(samples: SampleTable, raw: Columns) -> SampleTable:
             )
         parts.setdefault((model, phase, *shape), ({}, {}))[part][index] = float(samples.latency_s[index])
     both = {min(first): min(first.values()) + min(then.values()) for first, then in parts.values() if first and then}
-    if parts and not both:
-        raise FileError(samples.file, f"no shape of which both {' and '.join(_LINEAR_PARTS)} were measured")
     kept = np.isin(np.arange(len(samples)), list(both))
     return replace(samples.select(kept), latency_s=np.array([both[index] for index in sorted(both)]))
 

@@ -9,6 +9,17 @@ from numpy.typing import NDArray
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 
 Columns = dict[str, NDArray[Any]]
+WHOLE_COLUMNS = (
+    *("m", "n", "k"),
+    *("num_heads", "num_key_value_heads", "head_dim", "window_size", "batch_size", "isl", "step"),
+    *("hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size", "num_tokens"),
+    *("num_gpus", "message_size"),
+    *("seq_len", "num_k_heads", "head_k_dim", "num_v_heads", "head_v_dim"),
+)
+TEXT_COLUMNS = (
+    *("gemm_dtype", "attn_dtype", "kv_cache_dtype", "moe_dtype", "nccl_dtype", "allreduce_dtype"),
+    *("kernel_source", "op_name", "distribution", "phase", "model_name"),
+)
 _DTYPES = {
     "bfloat16": "bf16",
     "float16": "fp16",

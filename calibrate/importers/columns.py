@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from simcore.errors import FileError
 from simcore.files import opening
 
+_LARGEST = 2.0**53
+"""Up to here every whole number is a float of its own."""
+
 
 class Columns:
     """Cells as text, by column; ``lines`` says where each row stood."""
@@ -22,6 +25,11 @@ class Columns:
         self.path = path
         self._columns = columns
         self.lines = np.array(lines, dtype=np.int64)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the columns are called."""
+        return tuple(self._columns)
 
     def text(self, name: str) -> NDArray[np.str_]:
         """A column as it stands."""
@@ -43,7 +51,7 @@ class Columns:
     def whole(self, name: str, least: int | None = None) -> NDArray[np.int64]:
         """A column of whole numbers, none of them below ``least``."""
         values = self.numbers(name)
-        broken = ~np.isfinite(values) | (values != np.floor(values))
+        broken = ~(np.abs(values) <= _LARGEST) | (values != np.floor(values))
         if least is not None:
             broken |= values < least
         expected = "a whole number" if least is None else f"a whole number of at least {least}"
@@ -85,15 +93,23 @@ class CsvColumns(Columns):
 
 
 class ParquetColumns(Columns):
-    """The columns of a Parquet file. Raises ``FileError`` for what cannot be read."""
+    """The columns of a Parquet file, a cell without a value being empty.
+
+    Raises ``FileError`` for what cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
         try:
             with opening(path, "Parquet file"):
-                table = pq.read_table(path)
+                table = pq.read_table(path, partitioning=None)
         except pa.ArrowException as error:
             raise FileError(path, f"cannot be read ({error})") from error
-        columns = {name: [str(cell) for cell in table[name].to_pylist()] for name in table.column_names}
+        twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+        if twice is not None:
+            raise FileError(path, f"two columns are called {twice!r}")
+        columns = {
+            name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()] for name in table.column_names
+        }
         super().__init__(path, columns, range(1, table.num_rows + 1))
 
 

@@ -92,11 +92,20 @@ class KernelPrices:
         return price if rate is None else SustainedPrice(price, operator.flops_per_token / rate)
 
     def _sustained_flops_per_s(self, operator: Operator) -> float | None:
-        """The rate that matrix products keep up, None where it was not measured."""
+        """The rate that matrix products keep up, None where none was measured.
+
+        A type that was not takes the share of its peak that the one of the nearest peak keeps up, as power is what
+        limits both: int8 that of fp8. What the device has no peak for is multiplied as bf16.
+        """
         if operator.shape is None:
             return None
-        rates = self.roofline.accelerator.sustained_flops_per_s
-        return rates.get(weight_format(operator.shape.weights).compute_dtype, rates.get("bf16"))
+        accelerator = self.roofline.accelerator
+        rates, peaks = accelerator.sustained_flops_per_s, accelerator.peak_flops_per_s
+        dtype = weight_format(operator.shape.weights).compute_dtype
+        if not rates or dtype in rates or dtype not in peaks:
+            return rates.get(dtype, rates.get("bf16"))
+        nearest = min(rates, key=lambda name: abs(peaks[name] - peaks[dtype]))
+        return rates[nearest] / peaks[nearest] * peaks[dtype]
 
     def collective(self, operation: str, ranks: int, topology: str | None = None) -> Price:
         """The price of a collective of ``ranks`` over bytes, over links of a ``topology``: those of neighbours if None.

@@ -11,7 +11,9 @@ from calibrate.recipes import OLDER_WHEEL, RECIPES, REPOSITORY, WHEEL, Tables
 from calibrate.repeats import repeats
 from calibrate.samples import SampleTable, joined
 from calibrate.ship import origin_of, read
+from simcore.cost.calibrated import available_profiles
 from simcore.errors import FileError
+from simcore.hardware import accelerator_names
 
 
 def products(*dtypes, version="1", latency_s=1e-5, tokens=(1, 2, 3)):
@@ -23,7 +25,7 @@ def products(*dtypes, version="1", latency_s=1e-5, tokens=(1, 2, 3)):
 
 @pytest.fixture
 def root(tmp_path):
-    rows = {"gemm_dtype": ["bfloat16", "fp8", "int4_wo"], "m": [1, 1, 1], "n": [64] * 3, "k": [64] * 3}
+    rows = {"gemm_dtype": ["bfloat16", "fp8", "int4_wo"], "m": [1, 1, 2], "n": [64] * 3, "k": [64] * 3}
     path = tmp_path / "h100_sxm" / "gemm" / "vllm" / "0.24.0" / "gemm_perf.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(pa.table(rows | {"latency": [0.01, 0.02, 0.03]}), path)
@@ -36,6 +38,7 @@ def root(tmp_path):
         ({}, ["bf16", "fp8", "int4"]),
         ({"only": ("fp8",)}, ["fp8"]),
         ({"without": ("fp8",)}, ["bf16", "int4"]),
+        ({"least_tokens": 2}, ["int4"]),
         ({"only": ("int4",), "stands_for": "mxfp4-marlin"}, ["mxfp4-marlin"]),
     ],
 )
@@ -46,7 +49,7 @@ def test_a_recipe_takes_rows_by_dtype(root, chosen, dtypes):
 
 
 def test_products_that_were_interrupted_are_left_out(tmp_path):
-    latency_s = {1: 0.009, 2: 0.021, 4: 0.014, 8: 0.01, 16: 0.03}  # of 2 tokens longer than of 8
+    latency_s = {1: 0.009, 2: 0.0151, 4: 0.0149, 8: 0.01, 16: 0.03}  # of 2 tokens longer than of 8
     rows = {"gemm_dtype": ["fp8"] * 5, "m": list(latency_s), "n": [64] * 5, "k": [64] * 5}
     other = {"gemm_dtype": ["fp8"], "m": [32], "n": [128], "k": [64], "latency": [0.001]}
     rows["latency"] = list(latency_s.values())
@@ -65,6 +68,12 @@ def test_tables_that_are_not_there_are_refused(root):
 def test_sources_are_told_with_the_rows_they_give():
     own = Tables(WHEEL, "gemm/vllm/0.24.0", without=("fp8-block",))
     blocks = Tables(REPOSITORY, "gemm/vllm/0.19.0", only=("fp8-block",))
+    fewer = Tables(OLDER_WHEEL, "sglang/0.5.9/gemm_perf.parquet", only=("bf16", "fp8"), least_tokens=1025)
+    cut = Tables(WHEEL, "gemm/vllm/0.24.0", only=("fp8",), interrupted=True)
+    assert origin_of([own, fewer, cut]).source == (
+        f"{WHEEL.source}; bf16, fp8: 1,025 tokens or more in sglang/0.5.9 of {OLDER_WHEEL.source}; "
+        "fp8: without rows that were interrupted"
+    )
     marlin = Tables(WHEEL, "moe/sglang/0.5.10", only=("int4",), stands_for="mxfp4-marlin")
     origin = origin_of([own, blocks, marlin, Tables(OLDER_WHEEL, "vllm/0.19.0/gemm_perf.parquet")])
     assert origin.source == (
@@ -94,5 +103,22 @@ def test_repeats_within_a_table_are_compared_with_each_other():
 
 
 def test_every_profile_has_one_recipe():
-    names = [recipe.name for recipe in RECIPES]
-    assert len(set(names)) == len(names)
+    shipped = [f"{name}/{profile}" for name in accelerator_names() for profile in available_profiles(name)]
+    assert sorted(recipe.name for recipe in RECIPES) == sorted(shipped)
+
+
+def test_launches_slower_than_on_a_chip_that_is_no_faster_were_held_up(tmp_path):
+    def write(system, latency):
+        rows = {"phase": ["context"] * 4, "batch_size": [1] * 4, "seq_len": [64, 64, 128, 128]}
+        rows |= {"num_k_heads": [2] * 4, "head_k_dim": [128] * 4, "num_v_heads": [8] * 4, "head_v_dim": [128] * 4}
+        rows |= {"kernel_source": ["conv1d", "delta_rule"] * 2, "latency": latency}
+        path = tmp_path / system / "linear_attention" / "sglang" / "1" / "gdn_perf.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.table(rows), path)
+
+    write("h100_sxm", [0.01, 0.03, 0.02, 0.06])
+    write("h200_sxm", [0.01, 0.0318, 0.02, 0.0642])  # 4.5% longer and 5.25%
+    chosen = Tables(WHEEL, "linear_attention/sglang/1", held_up_beside="h100_sxm")
+    (samples,) = read(chosen, "h200_sxm", tmp_path)
+    assert samples.columns["tokens"].tolist() == [64]
+    assert origin_of([chosen]).source.endswith("without rows that were slower than on h100_sxm")

@@ -61,6 +61,23 @@ def test_data_types_that_nothing_is_fitted_to_are_left_out_and_told(tmp_path):
     assert [line.split(",")[4] for line in file.read_text(encoding="utf-8").splitlines()] == ["dtype", "int8"]
 
 
+def test_a_profile_is_of_one_engine_whose_collectives_may_be_those_of_nccl(tmp_path):
+    rows = gemm_rows() + gemm_rows(n=8192) + gemm_rows(k=8192)
+    own = samples(tmp_path / "own.csv", rows)
+    other = samples(tmp_path / "other.csv", [row.replace(",own,1,", ",own,2,") for row in rows])
+    header = "kind,accelerator,engine,version,operation,implementation,nodes,ranks_per_node,bytes,latency_s"
+    sizes = [
+        f"collective,h100-sxm,nccl,2.29,all_reduce,nccl,1,2,{2**power},{1e-5 + 2**power * 1e-11}"
+        for power in range(9, 30)
+    ]
+    nccl = samples(tmp_path / "nccl.csv", sizes, header)
+    done = CliRunner().invoke(app, ["calibrate", "fit", own, other, "--out", str(tmp_path / "both")])
+    assert "the files' engine and version is 'own 1, own 2', expected one in all files" in str(done.exception)
+    done = CliRunner().invoke(app, ["calibrate", "fit", nccl, own, "--out", str(tmp_path / "one")])
+    assert done.exit_code == 0, done.output
+    assert load_profile("h100-sxm", str(tmp_path / "one")).name == "h100-sxm/own-1"
+
+
 def test_what_is_missing_is_said():
     for command in (["llmservingsim", "--root", "."], ["vidur"]):
         done = CliRunner().invoke(app, ["calibrate", "import", *command])

@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -70,28 +71,36 @@ GOOD = {"gemm_dtype": ["bfloat16"] * 3, "m": [1, 2, 4], "n": [64] * 3, "k": [64]
         ("latency", [0.01, -1.0, 0.02], "line 2: latency is -0.001, expected above zero"),
         ("latency", [0.01, 0.01, float("nan")], "line 3: latency is nan"),
         ("n", [64, 64, 0], "line 3: n is 0, expected a whole number of at least 1"),
-        ("m", ["1", "x", "4"], "line 1: m is '1', expected a number"),
-        ("latency", ["0.01", "fast", "0.02"], "line 1: latency is '0.01', expected a number"),
+        ("m", [1.0, 1.5, 4.0], "line 2: m is '1.5', expected a whole number"),
+        ("m", [1e23, 2.0, 4.0], r"line 1: m is '1e\+23', expected a whole number"),
+        ("m", [True, True, False], "line 1: m is 'True', expected a number"),
+        ("m", [None, 2, 4], "line 1: m is '', expected a number"),
+        ("m", [datetime(2020, 1, 1)] * 3, "line 1: m is '2020-01-01 00:00:00', expected a number"),
+        ("m", [[1], [2], [4]], r"line 1: m is '\[1\]', expected a number"),
+        ("gemm_dtype", ["fp8", None, "fp8"], "line 2: dtype is empty, expected some text"),
+        ("m", ["1", "x", "4"], "line 2: m is 'x', expected a number"),
+        ("latency", ["0.01", "fast", "0.02"], "line 2: latency is 'fast', expected a number"),
     ],
 )
 def test_broken_rows_name_file_and_row(tmp_path, column, values, message):
     path = parquet(tmp_path, {**GOOD, column: values})
     with pytest.raises(FileError, match=message) as raised:
-        aiconfigurator.read_table(path)
+        aiconfigurator.read_table(path, "h100_sxm")
     assert str(path) in str(raised.value)
 
 
 def test_messages_of_an_unknown_data_type_name_file_and_row(tmp_path):
     rows = {"nccl_dtype": ["half", "odd"], "num_gpus": [2, 2], "message_size": [8, 8], "latency": [0.1, 0.1]}
     with pytest.raises(FileError, match=r"line 2: nccl_dtype is 'odd', expected one of fp16, bf16"):
-        aiconfigurator.read_table(parquet(tmp_path, rows, "nccl_perf"))
+        aiconfigurator.read_table(parquet(tmp_path, rows, "nccl_perf"), "h100_sxm")
 
 
 def test_missing_columns_and_other_tables_are_refused(tmp_path):
+    rows = {name: values for name, values in GOOD.items() if name != "latency"}
     with pytest.raises(FileError, match="no column latency"):
-        aiconfigurator.read_table(parquet(tmp_path / "a", {k: v for k, v in GOOD.items() if k != "latency"}))
+        aiconfigurator.read_table(parquet(tmp_path / "a", rows), "h100_sxm")
     with pytest.raises(FileError, match="not a kernel table"):
-        aiconfigurator.read_table(parquet(tmp_path / "b", GOOD, "whole_engine"))
+        aiconfigurator.read_table(parquet(tmp_path / "b", GOOD, "whole_engine"), "h100_sxm")
     assert aiconfigurator.table_files(tmp_path / "b", "h100_sxm") == []
 
 
@@ -102,7 +111,30 @@ def test_older_releases_have_no_folder_per_family(tmp_path):
     made.rename(older)
     (table,) = aiconfigurator.read_system(tmp_path / "older", "h100_sxm")
     assert (table.accelerator, table.engine, table.version) == ("h100-sxm", "sglang", "0.5.9")
-    assert list(aiconfigurator.read_system(tmp_path / "older", "h100_sxm", "vllm")) == []
+
+
+def test_what_a_system_has_no_tables_of_is_named(tmp_path):
+    parquet(tmp_path, GOOD)
+    (tmp_path / "gb200").mkdir()  # which servetwin has no datasheet of
+    for chosen, message in (
+        (("gb200",), "--system is 'gb200', expected one of h100_sxm"),
+        (("h100_sxm", "vlm"), "--engine is 'vlm', expected one of vllm. Did you mean 'vllm'"),
+        (("h100_sxm", "vllm", "0.19"), "--version is '0.19', expected one of 0.19.0"),
+    ):
+        with pytest.raises(UnknownNameError, match=message):
+            list(aiconfigurator.read_system(tmp_path, *chosen))
+    with pytest.raises(InputError, match=r"--root is '.*gb200', expected a folder per system, such as a100_sxm"):
+        list(aiconfigurator.read_system(tmp_path / "gb200", "h100_sxm"))
+
+
+def test_a_system_is_the_one_asked_for_wherever_its_folder_lies(tmp_path, monkeypatch):
+    path = parquet(tmp_path / "b200_sxm", GOOD)
+    older = tmp_path / "b200_sxm" / "h100_sxm" / "vllm" / "0.19.0" / path.name
+    older.parent.mkdir(parents=True)
+    path.rename(older)
+    monkeypatch.chdir(tmp_path / "b200_sxm")
+    (table,) = aiconfigurator.read_system(Path(), "h100_sxm")
+    assert (table.accelerator, table.engine, table.version) == ("h100-sxm", "vllm", "0.19.0")
 
 
 def test_the_oldest_releases_hold_csv(tmp_path):
@@ -113,14 +145,14 @@ def test_the_oldest_releases_hold_csv(tmp_path):
     (table,) = aiconfigurator.read_system(tmp_path, "h100_sxm")
     assert table.columns["dtype"].tolist() == ["bf16", "int8", "int4"]
     assert table.latency_s == pytest.approx([1e-5, 2e-5, 4e-5])
-    path.write_text("\n".join([*rows, "fp8,0,64,64,0.01"]), encoding="utf-8")
-    with pytest.raises(FileError, match=r"gemm_perf\.txt, line 5: tokens is 0"):
-        aiconfigurator.read_table(path)
+    path.write_text("\n".join([*rows, "", "fp8,0,64,64,0.01"]), encoding="utf-8")
+    with pytest.raises(FileError, match=r"gemm_perf\.txt, line 6: tokens is 0"):
+        aiconfigurator.read_table(path, "h100_sxm")
 
 
 def test_the_fastest_kernel_of_a_shape_is_kept(tmp_path):
     rows = {name: values[:2] for name, values in GOOD.items()} | {"m": [8, 8], "latency": [0.03, 0.01]}
-    samples = aiconfigurator.read_table(parquet(tmp_path, rows | {"kernel_source": ["slow", "fast"]}))
+    samples = aiconfigurator.read_table(parquet(tmp_path, rows | {"kernel_source": ["slow", "fast"]}), "h100_sxm")
     assert samples.latency_s.tolist() == [1e-5]
 
 
@@ -129,7 +161,7 @@ def test_attention_in_the_dtype_of_the_cache_is_kept(tmp_path):
     rows = {"kv_cache_dtype": ["fp8", "fp8", "fp8"], "attn_dtype": ["bfloat16", "fp8", "bfloat16"]}
     rest = {"num_heads": 8, "num_key_value_heads": 2, "head_dim": 64, "batch_size": 1}
     columns = {name: [value] * 3 for name, value in rest.items()} | {"isl": [16, 16, 32], "latency": [0.01, 0.02, 0.03]}
-    samples = aiconfigurator.read_table(parquet(tmp_path, rows | columns, "context_attention_perf"))
+    samples = aiconfigurator.read_table(parquet(tmp_path, rows | columns, "context_attention_perf"), "h100_sxm")
     assert samples.columns["tokens"].tolist() == [16, 32]
     assert samples.latency_s == pytest.approx([2e-5, 3e-5])
 
@@ -142,7 +174,7 @@ def test_kernels_of_one_dtype_that_differ_much_are_told_apart(tmp_path):
     rest = sizes | {"distribution": "balanced", "num_tokens": 1, "latency": 1.0}
     columns = {name: [value] * len(kernels) for name, value in rest.items()}
     table = parquet(tmp_path, columns | {"kernel_source": kernels, "moe_dtype": dtypes}, "moe_perf")
-    found = aiconfigurator.read_table(table).columns["dtype"].tolist()
+    found = aiconfigurator.read_table(table, "h100_sxm").columns["dtype"].tolist()
     assert found == ["mxfp4", "mxfp4-marlin", "int4", "fp8-block", "fp8-block-deepgemm"]
 
 
@@ -162,7 +194,7 @@ def test_kernels_of_linear_attention_run_one_after_the_other(tmp_path):
         seq_len=[64, 64, 64, 64, 128, 128, 256, 64],
         latency=[0.05, 0.004, 0.06, 0.005, 0.07, 0.006, 0.007, 0.04],
     )
-    samples = aiconfigurator.read_table(parquet(tmp_path, rows, "gdn_perf"))
+    samples = aiconfigurator.read_table(parquet(tmp_path, rows, "gdn_perf"), "h100_sxm")
     assert samples.kind == "linear_attention"
     assert samples.columns["tokens"].tolist() == [64, 64, 128]
     assert samples.lines.tolist() == [2, 4, 6]  # of the convolutions
@@ -178,14 +210,18 @@ def test_kernels_of_linear_attention_run_one_after_the_other(tmp_path):
     }
 
 
+def test_linear_attention_of_which_no_shape_has_both_kernels_gives_no_samples(tmp_path):
+    rows = delta_rule_rows(["causal_conv1d_fn", "chunk_gated_delta_rule"], seq_len=[64, 128])
+    assert len(aiconfigurator.read_table(parquet(tmp_path, rows, "gdn_perf"), "h100_sxm")) == 0
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"kernel_source": ["causal_conv1d_fn", "softmax"]}, "line 2: kernel_source is 'softmax', expected one whose"),
         ({"phase": ["context", "prefill"]}, "line 2: phase is 'prefill', expected one of context, generation"),
-        ({"seq_len": [64, 128]}, "no shape of which both conv1d and delta_rule were measured"),
-        ({"kernel": ["a", "b"]}, "no column kernel_source; there are phase,"),
-        ({"num_v_heads": [8, "x"]}, "line 1: num_v_heads is '8', expected a number"),
+        ({"kernel": ["a", "b"]}, "no column kernel_source; there are batch_size,"),
+        ({"num_v_heads": [8, "x"]}, "line 2: num_v_heads is 'x', expected a number"),
         ({"num_v_heads": [8, 7]}, "line 2: value_heads is 7, expected a multiple of the key heads"),
     ],
 )
@@ -195,7 +231,7 @@ def test_broken_rows_of_linear_attention_are_named(tmp_path, changed, message):
     if "kernel" in changed:
         del rows["kernel_source"]
     with pytest.raises(FileError, match=message):
-        aiconfigurator.read_table(parquet(tmp_path, rows, "gdn_perf"))
+        aiconfigurator.read_table(parquet(tmp_path, rows, "gdn_perf"), "h100_sxm")
 
 
 def test_llmservingsim_knows_the_shapes_of_layers(profiles):
@@ -315,7 +351,7 @@ def test_decodes_without_a_chunk_are_enough(profiles, tmp_path):
 
 
 def test_own_form_goes_round(tmp_path):
-    samples = aiconfigurator.read_table(parquet(tmp_path, GOOD))
+    samples = aiconfigurator.read_table(parquet(tmp_path, GOOD), "h100_sxm")
     path = tmp_path / "own.csv"
     write_samples(samples, path)
     again = read_samples(path)
@@ -336,7 +372,7 @@ def test_own_form_as_parquet(tmp_path):
     assert samples.columns["tokens"].tolist() == [1, 2]
     assert samples.latency_s.tolist() == [1e-6, 2e-6]
     pq.write_table(pa.Table.from_pylist([rows[0], {**rows[1], "n": None}]), path)
-    with pytest.raises(FileError, match=r"gemm.parquet, line 2: n is 'None', expected a number"):
+    with pytest.raises(FileError, match=r"gemm.parquet, line 2: n is '', expected a number"):
         read_samples(path)
     path.write_bytes(b"no table")
     with pytest.raises(FileError, match=r"gemm.parquet: cannot be read"):
@@ -358,7 +394,7 @@ def test_own_form_as_parquet(tmp_path):
 )
 def test_broken_rows_of_own_form(tmp_path, line, column, value, message):
     path = tmp_path / "own.csv"
-    write_samples(aiconfigurator.read_table(parquet(tmp_path, GOOD)), path)
+    write_samples(aiconfigurator.read_table(parquet(tmp_path, GOOD), "h100_sxm"), path)
     rows = list(csv.reader(path.read_text().splitlines()))
     rows[line][rows[0].index(column)] = value
     path.write_text("\n".join(",".join(row) for row in rows))
