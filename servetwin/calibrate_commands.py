@@ -11,10 +11,12 @@ import typer
 from calibrate.fit.held_out import FITS, fit_and_check, unknown_types
 from calibrate.importers import aiconfigurator, apex_plus, llmservingsim, splitwise, vidur
 from calibrate.importers.generic import read_samples, write_samples
+from calibrate.plausibility import impossible
 from calibrate.profile_writer import FittedKind, Origin, check_destination, write_profile
 from calibrate.samples import SampleTable, joined
 from simcore.errors import InputError, Phrase, UnknownNameError
 from simcore.files import writing
+from simcore.hardware import accelerator_names, load_accelerator
 
 _T = TypeVar("_T")
 _NCCL = "nccl"
@@ -113,7 +115,9 @@ def fit_command(
     kinds = {}
     for kind, parts in by_kind.items():
         versions = sorted({f"{part.engine} {part.version}" for part in parts})
-        kinds[kind] = FittedKind(fit_and_check(joined(parts)), Origin(source, licence, date), versions)
+        samples = joined(parts)
+        _tell_of_impossible(samples)
+        kinds[kind] = FittedKind(fit_and_check(samples), Origin(source, licence, date), versions)
         for group, errors in kinds[kind].checked.errors.items():
             typer.echo(
                 f"{kind} ({group}): {errors.points:,} held-out points, median {errors.median:.1%}, "
@@ -121,6 +125,18 @@ def fit_command(
             )
     write_profile(out, accelerators[0], engine, version, kinds)
     typer.echo(f"Profile: {out}")
+
+
+def _tell_of_impossible(samples: SampleTable) -> None:
+    if samples.accelerator not in accelerator_names():
+        return
+    rows = impossible(samples, load_accelerator(samples.accelerator))
+    if rows.any():
+        line = int(samples.lines[rows.argmax()])
+        typer.echo(
+            f"Warning: {rows.sum():,} of {len(samples):,} samples of {samples.kind} are faster than the datasheet of "
+            f"{samples.accelerator} lets it be, the first on line {line}; prices fitted to them are too low."
+        )
 
 
 def _engine_of(tables: list[SampleTable]) -> tuple[str, str]:

@@ -78,6 +78,15 @@ def test_a_profile_is_of_one_engine_whose_collectives_may_be_those_of_nccl(tmp_p
     assert load_profile("h100-sxm", str(tmp_path / "one")).name == "h100-sxm/own-1"
 
 
+def test_samples_faster_than_the_datasheet_are_told(tmp_path):
+    rows = [row for n in (4096, 8192, 16384) for row in gemm_rows(n=n)]
+    tokens = "gemm,h100-sxm,own,1,bf16,4096,4096,4096"
+    files = samples(tmp_path / "own.csv", [*rows, f"{tokens},1e-6"])
+    done = CliRunner().invoke(app, ["calibrate", "fit", files, "--out", str(tmp_path / "own")])
+    assert "Warning: 1 of 16 samples of gemm are faster than the datasheet of h100-sxm lets it be" in done.output
+    assert "the first on line 17" in done.output
+
+
 def test_what_is_missing_is_said():
     for command in (["llmservingsim", "--root", "."], ["vidur"]):
         done = CliRunner().invoke(app, ["calibrate", "import", *command])
