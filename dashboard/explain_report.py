@@ -18,7 +18,7 @@ _CAPTION = (
 def render_explanation(steps: Sequence[Explanation], title: str) -> str:
     """The page as a complete HTML document."""
     first = steps[0]
-    head = f'<p class="quiet">{text(first.model)} on {text(first.devices)}, one rank</p>'
+    head = f'<p class="quiet">{text(first.model)} on {text(first.devices)}, one rank. {text(first.kernels)}</p>'
     body = f"<header><h1>{text(title)}</h1>{head}</header>"
     for number, step in enumerate(steps):
         figure = figure_block(f"roofline-{number}", roofline(step), f"Roofline of {step.shape}", _CAPTION)

@@ -56,6 +56,7 @@ def explain(
     if as_json:
         typer.echo(json.dumps([_document(explanation) for explanation in explanations], indent=2))
         return
+    console().print(escape(explanations[0].kernels))
     for explanation in explanations:
         print_explanation(explanation, console())
 
@@ -99,6 +100,9 @@ def _document(step: Explanation) -> dict[str, Any]:
         "accelerator": step.accelerator,
         "tensor_parallel": step.ranks,
         "devices": step.devices,
+        "profile": step.profile,
+        "lent": step.lent,
+        "unmeasured": step.unmeasured,
         "stage_seconds": list(step.stage_s),
         "operators": operators,
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from simcore.cluster_text import described
 from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown, together
 from simcore.cost.pipeline import PipelineCost
+from simcore.cost.price_shares import unmeasured
 from simcore.memory.report import memory_report
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class Explanation:
     """The operators of one step on one rank, and the datasheet peaks of the accelerator at the scenario's dtypes.
 
     Of a pipeline they are those of one rank of every stage, which ``stage_s`` says the times of, sends included.
+    ``profile`` is the kernel profile, ``lent`` the profiles that lend it kernel kinds, ``unmeasured`` what a roofline
+    prices since it has no measurements of it.
     """
 
     shape: StepShape
@@ -31,7 +34,19 @@ class Explanation:
     peak_flops_per_s: float
     peak_bytes_per_s: float
     devices: str
+    profile: str | None
+    lent: dict[str, str]
+    unmeasured: list[str]
     stage_s: tuple[float, ...] = ()
+
+    @property
+    def kernels(self) -> str:
+        """Whose kernels the step is priced by, in a sentence."""
+        if self.profile is None:
+            return "No kernel profile: all is priced by roofline."
+        lent = "".join(f", {kind.replace('_', ' ')} of {name}" for kind, name in self.lent.items())
+        missing = f" It has no measurements of {', '.join(self.unmeasured)}." if self.unmeasured else ""
+        return f"Kernels of {self.profile}{lent}.{missing}"
 
     @property
     def seconds(self) -> float:
@@ -70,6 +85,7 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
         operators = together(breakdown(simulation.cost, shape))
     else:
         operators, stage_s = _by_stage(simulation.pipeline, shape)
+    prices = simulation.cost.prices
     return Explanation(
         shape,
         tuple(operators),
@@ -79,6 +95,9 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
         simulation.cost.peak_flops_per_s,
         simulation.accelerator.memory_bandwidth_bytes_per_s,
         described(simulation.scenario.cluster.model_dump() | {"accelerator": simulation.accelerator.name}),
+        None if prices.profile is None else prices.profile.name,
+        {kind: lender.name for kind, lender in sorted(prices.lent.items())},
+        [] if prices.profile is None else unmeasured(simulation.cost),
         stage_s,
     )
 

@@ -35,6 +35,22 @@ def test_a_page_has_no_dot_for_a_chunk_that_adds_nothing_to_the_decodes_beside_i
     assert "Roofline of 1x1000+3" in page.read_text()
 
 
+def test_whose_kernels_price_a_step_is_said(command, scenario_file, tmp_path):
+    def asked(*changes):
+        return ("explain", scenario_file, "--shape", "64", *(part for change in changes for part in ("--set", change)))
+
+    latent = asked("model=deepseek-v3", "cluster.accelerator=h200-sxm", "cluster.tensor_parallel=8", "engine=vllm-v1")
+    sentence = "Kernels of h200-sxm/vllm-0.24.0, mla context of h200-sxm/sglang-0.5.14"
+    assert sentence in " ".join(command(*latent, "--set", "pricing.profile=auto").out.split())
+    other = asked("model=llama-3.1-8b", "cluster.accelerator=l40s", "precision.weights=nvfp4", "pricing.profile=auto")
+    (step,) = json.loads(command(*other, "--json").out)
+    assert (step["profile"], step["lent"], step["unmeasured"]) == ("l40s/vllm-0.24.0", {}, ["matrix products in nvfp4"])
+    assert command(*other, "--out", tmp_path / "step.html").code == 0
+    assert "It has no measurements of matrix products in nvfp4." in (tmp_path / "step.html").read_text()
+    (step,) = json.loads(command(*asked("pricing.profile=roofline"), "--json").out)
+    assert (step["profile"], step["unmeasured"]) == (None, [])
+
+
 def test_bad_shapes_end_in_one_sentence(command, scenario_file, tmp_path):
     ended = command("explain", scenario_file, "--shape", "8y100")
     assert ended.code == 2
