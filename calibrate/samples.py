@@ -79,7 +79,7 @@ class SampleTable:
         if missing:
             raise FileError(self.file, f"no column {missing[0]} for {self.kind}")
         self._refuse(~np.isfinite(self.latency_s) | (self.latency_s <= 0), "latency", self.latency_s, "above zero")
-        may_be_zero = _MAY_BE_ZERO | _ABSENT_IN_A_MIX if self.kind == "mixed_attention" else _MAY_BE_ZERO
+        may_be_zero = _MAY_BE_ZERO | _ABSENT_IN_A_MIX if self.kind == "mixed_attention" else _MAY_BE_ZERO - {"context"}
         for name, values in self.columns.items():
             if name in TEXT_COLUMNS:
                 self._refuse(values == "", name, values, "some text")

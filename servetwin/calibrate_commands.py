@@ -58,11 +58,11 @@ def import_command(
         known = _fitted_types(table)
         if len(known):
             groups.setdefault((known.accelerator, known.engine, known.version, known.kind), []).append(known)
-        elif not len(table):
-            typer.echo(f"{table.file}: no samples")
+        else:
+            typer.echo(f"{table.file}: no samples{' are left' if len(table) else ''}")
     if not groups:
         field, value = ("--system", system) if root is None else ("--root", str(root))
-        raise InputError(field, value, f"a source of measurements of {source} that can be imported")
+        raise InputError(field, value, f"a source of measurements of {source} that something is fitted to")
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     for (accelerator, made_by, made_with, kind), tables in groups.items():
@@ -115,14 +115,14 @@ def fit_command(
     kinds = {}
     for kind, parts in by_kind.items():
         versions = sorted({f"{part.engine} {part.version}" for part in parts})
-        samples = joined(parts)
-        _tell_of_impossible(samples)
-        kinds[kind] = FittedKind(fit_and_check(samples), Origin(source, licence, date), versions)
+        kinds[kind] = FittedKind(fit_and_check(joined(parts)), Origin(source, licence, date), versions)
         for group, errors in kinds[kind].checked.errors.items():
             typer.echo(
                 f"{kind} ({group}): {errors.points:,} held-out points, median {errors.median:.1%}, "
                 f"P90 {errors.p90:.1%}, bias {errors.bias:+.1%}"
             )
+        for part in parts:
+            _tell_of_impossible(part)
     write_profile(out, accelerators[0], engine, version, kinds)
     typer.echo(f"Profile: {out}")
 
@@ -134,15 +134,16 @@ def _tell_of_impossible(samples: SampleTable) -> None:
     if rows.any():
         line = int(samples.lines[rows.argmax()])
         typer.echo(
-            f"Warning: {rows.sum():,} of {len(samples):,} samples of {samples.kind} are faster than the datasheet of "
-            f"{samples.accelerator} lets it be, the first on line {line}; prices fitted to them are too low."
+            f"Warning: {rows.sum():,} of {len(samples):,} samples in {samples.file} are faster than the datasheet of "
+            f"{samples.accelerator} lets them be, the first on line {line}; prices fitted to them are too low."
         )
 
 
 def _engine_of(tables: list[SampleTable]) -> tuple[str, str]:
     """The engine and version that ran the kernels; collectives of NCCL go with any."""
     found = sorted({(part.engine, part.version) for part in tables})
-    engines = [one for one in found if one[0] != _NCCL] or found
+    nccl = {(part.engine, part.version) for part in tables if (part.engine, part.kind) == (_NCCL, "collective")}
+    engines = [one for one in found if one not in nccl] or found
     if len(engines) > 1:
         names = ", ".join(f"{engine} {version}" for engine, version in engines)
         raise InputError("the files' engine and version", names, "one in all files, besides those of NCCL")

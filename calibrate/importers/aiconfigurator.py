@@ -99,6 +99,8 @@ def read_system(
     Raises ``UnknownNameError`` for an engine or a version that the system has no tables of.
     """
     files = table_files(root, system)
+    if not files:
+        raise InputError("--root", str(root / system), "a folder that holds kernel tables, such as gemm_perf.parquet")
     for option, place, wanted in (("--engine", -3, engine), ("--version", -2, version)):
         if wanted is not None:
             known = sorted({file.parts[place] for file in files})

@@ -1,7 +1,8 @@
 """Tables by column, with errors that name file and line (of text) or row (of a Parquet file, the first being 1)."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,26 +17,28 @@ _LARGEST = 2.0**53
 """Up to here every whole number is a float of its own."""
 
 
-class Columns:
+class Columns(ABC):
     """Cells as text, by column; ``lines`` says where each row stood."""
 
-    def __init__(self, path: Path, columns: Mapping[str, Sequence[str]], lines: Sequence[int]) -> None:
+    def __init__(self, path: Path, names: Sequence[str], lines: Sequence[int]) -> None:
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise FileError(path, f"two columns are called {twice!r}", 1)
         if not lines:
             raise FileError(path, "no rows")
         self.path = path
-        self._columns = columns
+        self.names = tuple(names)
         self.lines = np.array(lines, dtype=np.int64)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the columns are called."""
-        return tuple(self._columns)
+    @abstractmethod
+    def _cells(self, name: str) -> Sequence[str]:
+        """The cells of a column that there is."""
 
     def text(self, name: str) -> NDArray[np.str_]:
         """A column as it stands."""
-        if name not in self._columns:
-            raise FileError(self.path, f"no column {name}; there are {', '.join(self._columns)}", 1)
-        return np.array(self._columns[name])
+        if name not in self.names:
+            raise FileError(self.path, f"no column {name}; there are {', '.join(self.names)}", 1)
+        return np.array(self._cells(name))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A column of numbers."""
@@ -75,9 +78,6 @@ class CsvColumns(Columns):
             with opening(path, "CSV file"), path.open(encoding="utf-8-sig", newline="") as stream:
                 reader = csv.reader(stream)
                 header = [name.strip() for name in next(reader, [])]
-                twice = next((name for name in header if header.count(name) > 1), None)
-                if twice is not None:
-                    raise FileError(path, f"two columns are called {twice!r}", 1)
                 rows, lines = [], []
                 for cells in reader:
                     if not cells:
@@ -89,28 +89,35 @@ class CsvColumns(Columns):
                     lines.append(reader.line_num)
         except (UnicodeDecodeError, csv.Error) as error:
             raise FileError(path, f"cannot be read ({error})") from error
-        super().__init__(path, dict(zip(header, zip(*rows, strict=True), strict=bool(rows))), lines)
+        super().__init__(path, header, lines)
+        self._columns = dict(zip(header, zip(*rows, strict=True), strict=True))
+
+    def _cells(self, name: str) -> Sequence[str]:
+        return self._columns[name]
 
 
 class ParquetColumns(Columns):
     """The columns of a Parquet file, a cell without a value being empty.
 
-    Raises ``FileError`` for what cannot be read.
+    Raises ``FileError`` for what cannot be read, of columns that nobody asks for only once they are asked for.
     """
 
     def __init__(self, path: Path) -> None:
         try:
-            with opening(path, "Parquet file"):
-                table = pq.read_table(path, partitioning=None)
-        except pa.ArrowException as error:
+            with opening(path, "Parquet file"), pq.ParquetFile(path) as file:
+                names = file.schema_arrow.names
+                self._table = file.read() if len(set(names)) == len(names) else None
+                rows = file.metadata.num_rows
+        except (pa.ArrowException, ValueError) as error:
             raise FileError(path, f"cannot be read ({error})") from error
-        twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
-        if twice is not None:
-            raise FileError(path, f"two columns are called {twice!r}")
-        columns = {
-            name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()] for name in table.column_names
-        }
-        super().__init__(path, columns, range(1, table.num_rows + 1))
+        super().__init__(path, names, range(1, rows + 1))
+
+    def _cells(self, name: str) -> Sequence[str]:
+        assert self._table is not None
+        try:
+            return ["" if cell is None else str(cell) for cell in self._table[name].to_pylist()]
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise FileError(self.path, f"{name} cannot be read ({error})") from error
 
 
 def _is_number(cell: str) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from simcore.cluster_text import described
 from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown, together
+from simcore.cost.calibrated import Source
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.price_shares import unmeasured
 from simcore.memory.report import memory_report
@@ -43,7 +44,8 @@ class Explanation:
     def kernels(self) -> str:
         """Whose kernels the step is priced by, in a sentence."""
         if self.profile is None:
-            return "No kernel profile: all is priced by roofline."
+            fitted = any(operator.source == Source.ALPHA_BETA for operator in self.operators)
+            return f"No kernel profile: all kernels{' but collectives' if fitted else ''} are priced by roofline."
         lent = "".join(f", {kind.replace('_', ' ')} of {name}" for kind, name in self.lent.items())
         missing = f" It has no measurements of {', '.join(self.unmeasured)}." if self.unmeasured else ""
         return f"Kernels of {self.profile}{lent}.{missing}"
@@ -85,7 +87,8 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
         operators = together(breakdown(simulation.cost, shape))
     else:
         operators, stage_s = _by_stage(simulation.pipeline, shape)
-    prices = simulation.cost.prices
+    prices, several = simulation.cost.prices, simulation.scenario.cluster.devices_per_replica > 1
+    lent = {kind: lender.name for kind, lender in sorted(prices.lent.items()) if kind != "collective" or several}
     return Explanation(
         shape,
         tuple(operators),
@@ -96,7 +99,7 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
         simulation.accelerator.memory_bandwidth_bytes_per_s,
         described(simulation.scenario.cluster.model_dump() | {"accelerator": simulation.accelerator.name}),
         None if prices.profile is None else prices.profile.name,
-        {kind: lender.name for kind, lender in sorted(prices.lent.items())},
+        lent,
         [] if prices.profile is None else unmeasured(simulation.cost),
         stage_s,
     )

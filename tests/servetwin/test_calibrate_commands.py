@@ -59,6 +59,10 @@ def test_data_types_that_nothing_is_fitted_to_are_left_out_and_told(tmp_path):
     assert "2 samples of dtype int8_wo left out, since nothing is fitted to it" in done.output
     (file,) = (tmp_path / "samples").iterdir()
     assert [line.split(",")[4] for line in file.read_text(encoding="utf-8").splitlines()] == ["dtype", "int8"]
+    (older / "gemm_perf.txt").write_text("\n".join(rows[:2]), encoding="utf-8")
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "none")])
+    assert "gemm_perf.txt: no samples are left" in done.output
+    assert "expected a source of measurements of aiconfigurator that something is fitted to" in str(done.exception)
 
 
 def test_a_profile_is_of_one_engine_whose_collectives_may_be_those_of_nccl(tmp_path):
@@ -83,8 +87,22 @@ def test_samples_faster_than_the_datasheet_are_told(tmp_path):
     tokens = "gemm,h100-sxm,own,1,bf16,4096,4096,4096"
     files = samples(tmp_path / "own.csv", [*rows, f"{tokens},1e-6"])
     done = CliRunner().invoke(app, ["calibrate", "fit", files, "--out", str(tmp_path / "own")])
-    assert "Warning: 1 of 16 samples of gemm are faster than the datasheet of h100-sxm lets it be" in done.output
-    assert "the first on line 17" in done.output
+    said = " ".join(done.output.split())
+    assert "own.csv are faster than the datasheet of h100-sxm lets them be, the first on line 17" in said
+    strange = samples(
+        tmp_path / "strange.csv", [row.replace(",h100-sxm,", ",h100,") for row in [*rows, f"{tokens},1e-6"]]
+    )
+    done = CliRunner().invoke(app, ["calibrate", "fit", strange, "--out", str(tmp_path / "strange")])
+    assert (done.exit_code, "Warning" in done.output) == (0, False)
+
+
+def test_decodes_of_an_unknown_cache_or_of_no_context_are_refused(tmp_path):
+    header = "kind,accelerator,engine,version,kv_dtype,heads,kv_heads,head_dim,window,batch,context,latency_s"
+    for changed, message in (("foo,8,8,128,0,1,16", "kv_dtype"), ("bf16,8,8,128,0,1,0", "line 2: context is 0")):
+        file = samples(tmp_path / "own.csv", [f"generation_attention,h100-sxm,own,1,{changed},1e-5"], header)
+        done = CliRunner().invoke(app, ["calibrate", "fit", file, "--out", str(tmp_path / "own")])
+        assert isinstance(done.exception, FileError | InputError)
+        assert message in str(done.exception)
 
 
 def test_what_is_missing_is_said():

@@ -47,8 +47,10 @@ def test_whose_kernels_price_a_step_is_said(command, scenario_file, tmp_path):
     assert (step["profile"], step["lent"], step["unmeasured"]) == ("l40s/vllm-0.24.0", {}, ["matrix products in nvfp4"])
     assert command(*other, "--out", tmp_path / "step.html").code == 0
     assert "It has no measurements of matrix products in nvfp4." in (tmp_path / "step.html").read_text()
-    (step,) = json.loads(command(*asked("pricing.profile=roofline"), "--json").out)
+    roofline = asked("pricing.profile=roofline")
+    (step,) = json.loads(command(*roofline, "--json").out)
     assert (step["profile"], step["unmeasured"]) == (None, [])
+    assert command(*roofline).out.startswith("No kernel profile: all kernels are priced by roofline.")
 
 
 def test_bad_shapes_end_in_one_sentence(command, scenario_file, tmp_path):

@@ -110,6 +110,16 @@ def test_a_noisy_kernel_has_honest_errors():
     assert 0.05 < fit_and_check(noisy).errors["all"].median < 0.15
 
 
+def test_products_are_followed_as_closely_as_their_table_agrees_with_itself():
+    samples, fit = products(), FITS["gemm"]
+    noise = np.random.default_rng(1).normal(0, 0.1, len(samples))
+    noisy = replace(samples, latency_s=samples.latency_s * np.exp(noise))
+    off = np.log(fit.predict(fit.fit(noisy), noisy) / noisy.latency_s)
+    towards = np.log(fit.predict(fit.fit(noisy), noisy) / samples.latency_s)
+    assert np.median(np.abs(off)) > 0.03  # a clean table is met within 1%
+    assert np.median(np.abs(towards)) < 0.8 * np.median(np.abs(noise))
+
+
 def test_classes_of_token_counts_are_told_apart():
     samples = products()
     more = {name: values.copy() for name, values in samples.columns.items()}

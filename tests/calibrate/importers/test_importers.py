@@ -89,6 +89,23 @@ def test_broken_rows_name_file_and_row(tmp_path, column, values, message):
     assert str(path) in str(raised.value)
 
 
+def test_cells_that_are_no_text_are_refused_where_they_are_asked_for(tmp_path):
+    odd = pa.array([1, 2, 3], pa.timestamp("ns", "Foo/Bar"))
+    assert len(aiconfigurator.read_table(parquet(tmp_path / "a", GOOD | {"when": odd}), "h100_sxm")) == 3
+    with pytest.raises(FileError, match=r"m cannot be read \("):
+        aiconfigurator.read_table(parquet(tmp_path / "b", GOOD | {"m": odd}), "h100_sxm")
+
+
+def test_columns_of_one_name_are_refused_in_either_form(tmp_path):
+    path = tmp_path / "h100_sxm" / "gemm" / "vllm" / "1" / "gemm_perf.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["m", "m"]), path)
+    path.with_suffix(".txt").write_text("m,m\n1,2\n", encoding="utf-8")
+    for file in (path, path.with_suffix(".txt")):
+        with pytest.raises(FileError, match="two columns are called 'm'"):
+            aiconfigurator.read_table(file, "h100_sxm")
+
+
 def test_messages_of_an_unknown_data_type_name_file_and_row(tmp_path):
     rows = {"nccl_dtype": ["half", "odd"], "num_gpus": [2, 2], "message_size": [8, 8], "latency": [0.1, 0.1]}
     with pytest.raises(FileError, match=r"line 2: nccl_dtype is 'odd', expected one of fp16, bf16"):

@@ -1,5 +1,7 @@
 """Which price a kernel takes."""
 
+from dataclasses import replace
+
 import pytest
 
 from simcore.cost.assumptions import ROUTING, RooflineEfficiency
@@ -76,6 +78,9 @@ def test_a_loaded_device_multiplies_integers_at_their_own_rate():
     assert seconds["fp8"] == pytest.approx(flops / 1240e12)
     assert seconds["int8"] == pytest.approx(profile.gemm("int8", 57344, 8192).seconds(8192))
     assert flops / 1240e12 < seconds["int8"] < 0.7 * seconds["bf16"]
+    throttled = replace(h200, sustained_flops_per_s={"bf16": 685e12, "fp8": 500e12})
+    kernels = KernelPrices(Roofline.of(throttled, RooflineEfficiency(), "int8"), profile)
+    assert kernels.operator(found["int8"]).seconds(8192) == pytest.approx(flops / 500e12)
 
 
 @pytest.mark.parametrize(
