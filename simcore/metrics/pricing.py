@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from simcore.clock import to_s
 from simcore.cost.price_shares import HOST, MOST_OUTSIDE, price_shares, unmeasured
 from simcore.cost.profile_choice import ROOFLINE
+from simcore.cost.slow_experts import slower_than_bf16
 from simcore.hardware import Accelerator
 from simcore.result import Columns
 from simcore.scenario import Scenario
@@ -19,6 +20,10 @@ _UNCALIBRATED = (
 _CALIBRATED = (
     "{inside:.0%} of simulated time is priced by kernels of the profile {profile} inside their calibrated ranges; the "
     "rest by roofline, by assumed host constants ({host:.0%}) or beyond those ranges."
+)
+_SLOWER = (
+    "Priced by {}, {} take longer than in bf16 at every number of tokens, as they were measured: the engine may have "
+    "been measured with kernels that a service would not choose (docs/kernel-fits.md, Experts of fewer bits)."
 )
 _UNMEASURED = "The profile {} has no measurements of {}: a roofline prices these."
 
@@ -44,16 +49,19 @@ def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
         "shares": shares.by_source,
         "outside_calibrated_range": shares.outside,
         "unmeasured": missing,
+        "slower_than_bf16": [] if profile is None else slower_than_bf16(facts.cost),
         "note": note,
     }
 
 
 def pricing_warnings(pricing: dict[str, Any]) -> list[str]:
     """What users should know of the prices, given the section ``pricing`` of a summary."""
+    of_experts = pricing["lent"].get("moe", pricing["profile"])
+    slower = [_SLOWER.format(of_experts, name) for name in pricing["slower_than_bf16"]]
     if pricing["outside_calibrated_range"] > MOST_OUTSIDE:
-        return [pricing["note"]]
+        return [pricing["note"], *slower]
     missing = pricing["unmeasured"]
-    return [_UNMEASURED.format(pricing["profile"], ", ".join(missing))] if missing else []
+    return [*([_UNMEASURED.format(pricing["profile"], ", ".join(missing))] if missing else []), *slower]
 
 
 def without_profile(scenario: Scenario, accelerator: Accelerator) -> str:

@@ -47,3 +47,22 @@ def test_a_run_names_the_kernels_that_the_profile_has_no_measurements_of(changes
     said = [warning for warning in summary["warnings"] if "no measurements of" in warning]
     assert len(said) == bool(unmeasured)
     assert all(name in said[0] for name in unmeasured)
+
+
+@pytest.mark.parametrize(
+    ("weights", "profile", "slower"),
+    [
+        ("fp8", "vllm-0.24.0", ["experts in fp8"]),
+        ("fp8", "vllm-0.19.0", []),
+        ("fp8-block", "vllm-0.24.0", []),
+        ("bf16", "vllm-0.24.0", []),
+        ("int8", "vllm-0.24.0", []),  # which was not measured
+    ],
+)
+def test_experts_that_were_measured_slower_than_in_bf16_are_warned_of(weights, profile, slower):
+    changes = {"model": "qwen3-30b-a3b", "precision": {"weights": weights}, "pricing": {"profile": profile}}
+    summary = simulate(CHAT | changes).summary
+    assert summary["pricing"]["slower_than_bf16"] == slower
+    said = [warning for warning in summary["warnings"] if "longer than in bf16" in warning]
+    assert len(said) == len(slower)
+    assert all(f"h100-sxm/{profile}, {name} take" in said[0] for name in slower)
