@@ -41,7 +41,9 @@ that the simulator runs. Errors are relative to the measurement; the bias is the
 target is a median of 3% and a P90 of 10% for each kernel kind and accelerator; what misses it is marked. Shipped tables
 are fits of all points. A point measured several times counts once, at the geometric mean of the faster half, the middle
 one included: what else a machine does holds kernels up, and never makes them faster. Tables of other releases or
-engines that hold the same kernels are repeats, see below.
+engines that hold the same kernels are repeats, see below. Left out of fits and of these errors are vLLM's products in
+fp8 on the B200 that took half as long again as the same of more tokens, which a launch may be padded to, and SGLang's
+launches of linear attention on the H200 that took longer than on the H100: something else held them up.
 
 The noise, median and P90, is what these points are off by themselves. Most were measured once, so it is estimated from
 neighbours (`calibrate/fit/noise.py`): of four at the corners of a rectangle of two axes, half of what the sum of one

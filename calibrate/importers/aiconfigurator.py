@@ -135,9 +135,7 @@ def _one_after_the_other(samples: SampleTable, raw: Columns) -> SampleTable:
         part = next((place for place, name in enumerate(_LINEAR_PARTS) if name in str(kernel)), None)
         if part is None:
             expected = f"one whose name holds {' or '.join(_LINEAR_PARTS)}"
-            raise FileError(
-                samples.file, f"kernel_source is {kernel!r}, expected {expected}", int(samples.lines[index])
-            )
+            raise FileError(samples.file, f"kernel_source is {kernel!r}, expected {expected}", line)
         parts.setdefault((model, phase, *shape), ({}, {}))[part][index] = float(samples.latency_s[index])
     both = {min(first): min(first.values()) + min(then.values()) for first, then in parts.values() if first and then}
     kept = np.isin(np.arange(len(samples)), list(both))
