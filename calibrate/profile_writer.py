@@ -125,7 +125,11 @@ def _errors(errors: ErrorQuantiles) -> dict[str, Any]:
         "p90": round(errors.p90, 4),
         "bias": round(errors.bias, 4),
         "quantiles": [round(value, 4) for value in errors.quantiles],
+        **{name: round(share, 4) for name in _SHARES if (share := getattr(errors, name)) is not None},
     }
+
+
+_SHARES = ("within_3_percent", "within_10_percent")
 
 
 def _write_table(table: KernelTable, path: Path) -> None:

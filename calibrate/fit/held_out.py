@@ -142,4 +142,6 @@ def quantiles(logs: NDArray[np.float64]) -> ErrorQuantiles:
         float(np.quantile(relative, 0.9)),
         float(np.mean(logs)),
         tuple(float(value) for value in np.quantile(logs, LEVELS)),
+        float(np.mean(relative <= 0.03)),
+        float(np.mean(relative <= 0.10)),
     )

@@ -38,9 +38,19 @@ class _HeldOut(_Strict):
     p90: float = Field(ge=0)
     bias: float
     quantiles: list[float] = Field(min_length=len(LEVELS), max_length=len(LEVELS))
+    within_3_percent: float | None = Field(None, ge=0, le=1)
+    within_10_percent: float | None = Field(None, ge=0, le=1)
 
     def quantiles_of(self) -> ErrorQuantiles:
-        return ErrorQuantiles(self.points, self.median, self.p90, self.bias, tuple(self.quantiles))
+        return ErrorQuantiles(
+            self.points,
+            self.median,
+            self.p90,
+            self.bias,
+            tuple(self.quantiles),
+            self.within_3_percent,
+            self.within_10_percent,
+        )
 
 
 class _Noise(_Strict):
