@@ -63,8 +63,8 @@ def _all_of(origin: Origin, engine: str, version: str, families: tuple[str, ...]
     return tuple(Tables(origin, f"{family}/{engine}/{version}") for family in families)
 
 
-def _collectives(origin: Origin, nccl: str, *custom: str) -> tuple[Tables, ...]:
-    return tuple(Tables(origin, f"comm/{folder}") for folder in (*custom, f"nccl/{nccl}"))
+def _collectives(*folders: str, origin: Origin = WHEEL) -> tuple[Tables, ...]:
+    return tuple(Tables(origin, f"comm/{folder}") for folder in folders)
 
 
 def _older_products(folder: str, *dtypes: str, least_tokens: int = 1) -> Tables:
@@ -81,9 +81,19 @@ _TRTLLM_INTEGERS = {
 }
 
 
-def _vllm_0_19(accelerator: str, system: str, nccl: Tables) -> Recipe:
+_NCCL = {
+    "h100_sxm": ("nccl/2.29.2", "nccl/2.27.3"),
+    "h200_sxm": ("nccl/2.29.2", "nccl/2.26.2"),
+    "b200_sxm": ("nccl/2.29.2", "nccl/2.27.3"),
+}
+"""Releases of NCCL that run the same kernels: of each operation and number of ranks they take as long in the median,
+but for a few hundredths of launching them on the B200. 2.23 does not, nor do 2.27.5 and 2.28.9 on the B200."""
+
+
+def _vllm_0_19(accelerator: str, system: str) -> Recipe:
+    """All-reduces of vLLM's own take as long in 0.24."""
     own = _all_of(REPOSITORY, "vllm", "0.19.0", ("attention", "gemm", "moe", "comm"))
-    return Recipe(accelerator, "vllm", "0.19.0", system, (*own, nccl))
+    return Recipe(accelerator, "vllm", "0.19.0", system, (*own, *_collectives("vllm/0.24.0", *_NCCL[system])))
 
 
 def _vllm_0_24(accelerator: str, system: str, *others: Tables) -> Recipe:
@@ -113,7 +123,7 @@ def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
         Tables(REPOSITORY, "gemm/vllm/0.19.0", only=(BLOCKS,)),
         Tables(WHEEL, "moe/vllm/0.24.0", without=(MARLIN,)),
         Tables(WHEEL, "moe/sglang/0.5.10", only=("int4",), stands_for=MARLIN),
-        *_collectives(WHEEL, "2.29.2", "vllm/0.24.0"),
+        *_collectives("vllm/0.24.0", "vllm/0.19.0", *_NCCL[system]),
     )
     linear = Tables(
         WHEEL, "linear_attention/sglang/0.5.14", held_up_beside="h100_sxm" if system == "h200_sxm" else None
@@ -125,11 +135,11 @@ def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
         _older_products("vllm/0.19.0", "bf16"),
         *(_older_products(f"sglang/{version}", "bf16") for version in ("0.5.10", "0.5.9")),
         *(_older_products(f"sglang/{version}", "fp8", least_tokens=1025) for version in ("0.5.10", "0.5.9")),
-        *_collectives(WHEEL, "2.29.2", "sglang/0.5.14"),
+        *_collectives("sglang/0.5.14", *_NCCL[system]),
     )
     yield Recipe(accelerator, "sglang", "0.5.14", system, sglang)
     trtllm = _all_of(WHEEL, "trtllm", "1.3.0rc20", _FAMILIES)
-    others = (_TRTLLM_INTEGERS[system], *_collectives(WHEEL, "2.29.2"))
+    others = (_TRTLLM_INTEGERS[system], *_collectives("trtllm/1.3.0rc10", *_NCCL[system]))
     yield Recipe(accelerator, "trtllm", "1.3.0rc20", system, (*trtllm, *others))
 
 
@@ -150,7 +160,7 @@ def _b200() -> Iterator[Recipe]:
         _older_products("vllm/0.19.0", "bf16"),
         deep_gemm,
         _EXPERTS,
-        *_collectives(WHEEL, "2.29.2", "vllm/0.24.0", "vllm/0.19.0"),
+        *_collectives("vllm/0.24.0", "vllm/0.19.0", *_NCCL["b200_sxm"]),
     )
     sglang = (
         *_all_of(WHEEL, "sglang", "0.5.14", _FAMILIES),
@@ -158,14 +168,14 @@ def _b200() -> Iterator[Recipe]:
         _older_products("vllm/0.19.0", "bf16"),
         Tables(WHEEL, "gemm/vllm/0.24.0", only=("bf16", "nvfp4")),
         deep_gemm,
-        *_collectives(WHEEL, "2.29.2"),
+        *_collectives(*_NCCL["b200_sxm"]),
     )
     yield Recipe("b200", "sglang", "0.5.14", "b200_sxm", sglang)
     trtllm = (
         *_all_of(WHEEL, "trtllm", "1.3.0rc20", ("attention", "gemm", "mla", "linear_attention", "comm")),
         Tables(WHEEL, "moe/trtllm/1.3.0rc20"),
         Tables(WHEEL, "moe/sglang/0.5.14", only=(BLOCKS,)),
-        *_collectives(WHEEL, "2.29.2"),
+        *_collectives("trtllm/1.3.0rc10", *_NCCL["b200_sxm"]),
     )
     yield Recipe("b200", "trtllm", "1.3.0rc20", "b200_sxm", trtllm)
 
@@ -178,7 +188,7 @@ def _l40s() -> Recipe:
         _PRODUCTS,
         _older_products("vllm/0.22.0", "bf16"),
         _EXPERTS,
-        *_collectives(WHEEL, "2.27.3", "vllm/0.22.0"),
+        *_collectives("vllm/0.22.0", "nccl/2.27.3"),
     )
 
 
@@ -190,11 +200,11 @@ RECIPES = (
         "a100_sxm",
         (
             *_all_of(REPOSITORY, "vllm", "0.14.0", ("attention", "gemm", "moe")),
-            *_collectives(REPOSITORY, "2.27.3", "vllm/0.14.0"),
+            *_collectives("vllm/0.14.0", "nccl/2.27.3", origin=REPOSITORY),
         ),
     ),
-    _vllm_0_19("h100-sxm", "h100_sxm", Tables(REPOSITORY, "comm/nccl/2.27.3")),
-    _vllm_0_19("h200-sxm", "h200_sxm", Tables(WHEEL, "comm/nccl/2.26.2")),
+    _vllm_0_19("h100-sxm", "h100_sxm"),
+    _vllm_0_19("h200-sxm", "h200_sxm"),
     *_hopper("h100-sxm", "h100_sxm"),
     *_hopper("h200-sxm", "h200_sxm"),
     *_b200(),
@@ -204,7 +214,7 @@ RECIPES = (
         "rtx_pro_6000_server",
         _PRODUCTS,
         _EXPERTS,
-        *_collectives(WHEEL, "2.29.2", "vllm/0.24.0"),
+        *_collectives("vllm/0.24.0", "nccl/2.29.2"),
     ),
     Recipe("rtx-pro-6000-blackwell", "vllm", "0.19.0", "RTXPRO6000", (Tables(LLMSERVINGSIM),)),
     Recipe("rtx-4090", "vllm", "0.19.0", "RTX4090", (Tables(LLMSERVINGSIM),)),

@@ -22,7 +22,7 @@ from simcore.hardware import load_accelerator
 
 NVLINK_PROFILES = ("a100-sxm-80gb/vllm-0.14.0", "h100-sxm/vllm-0.19.0", "h200-sxm/vllm-0.19.0", "b200/vllm-0.24.0")
 PCIE_PROFILES = {"rtx-pro-6000-blackwell/vllm-0.24.0": 8, "l40s/vllm-0.24.0": 2}
-"""With the most ranks taken. In the machine of the L40S four and eight ranks talk across host bridges, at 0.17 and 0.04
+"""With the most ranks taken. In the machine of the L40S four and eight ranks talk across host bridges, at 0.16 and 0.05
 of the link's rate: no property of PCIe between devices."""
 PCIE_3_BYTES_PER_S = 16e9
 """16 lanes x 8 GT/s / 8, raw: of the V100 PCIe."""

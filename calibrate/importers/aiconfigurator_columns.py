@@ -34,7 +34,7 @@ ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "int8": 1, "fp8": 1, "fp32": 4}
 _OPERATIONS = {"alltoall": "all_to_all"}
 _TOLD_APART = {"marlin": "mxfp4", "deepgemm": "fp8-block"}
 """Kernels of experts that engines run on demand, and the dtype whose default ones they differ much from."""
-_IMPLEMENTATIONS = {"NCCL": "nccl", "vLLM_custom_graph": "custom_graph", "vLLM_custom_eager": "custom_eager"}
+_IMPLEMENTATIONS = {"NCCL": "nccl", "vLLM_custom_graph": "custom_graph"}
 
 
 def names_of(values: NDArray[Any]) -> NDArray[np.str_]:

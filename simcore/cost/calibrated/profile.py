@@ -193,14 +193,10 @@ class KernelProfile:
         return None if self.collectives is None else self.collectives.price(operation, implementation, ranks, nodes)
 
     def collectives_of(self, operation: str, ranks: int) -> tuple[CurvePrice, ...]:
-        """An operation within a node by each implementation that was measured, but for those launched one by one."""
+        """An operation within a node by each implementation that was measured."""
         if self.collectives is None:
             return ()
-        names = [
-            name
-            for found, name, nodes in self.collectives.implementations
-            if found == operation and nodes == 1 and not name.endswith("eager")
-        ]
+        names = [name for found, name, nodes in self.collectives.implementations if (found, nodes) == (operation, 1)]
         prices = [self.collectives.price(operation, name, ranks) for name in names]
         return tuple(price for price in prices if price is not None)
 

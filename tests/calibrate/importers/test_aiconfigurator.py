@@ -109,6 +109,37 @@ def test_messages_of_an_unknown_data_type_name_file_and_row(tmp_path):
         aiconfigurator.read_table(parquet(tmp_path, rows, "nccl_perf"), "h100_sxm")
 
 
+def test_of_sums_those_in_16_bits_and_of_moved_bytes_all(tmp_path):
+    rows = {
+        "op_name": ["all_reduce", "all_reduce", "all_reduce", "all_gather", "all_gather"],
+        "nccl_dtype": ["half", "int8", "int8", "half", "int8"],
+        "num_gpus": [2] * 5,
+        "message_size": [8, 16, 4, 8, 16],
+        "latency": [0.1, 0.2, 0.3, 0.4, 0.5],
+    }
+    table = aiconfigurator.read_table(parquet(tmp_path, rows, "nccl_perf"), "h100_sxm")
+    # The sum of 4 bytes was measured in 8 bits alone.
+    assert dict(zip(table.latency_s.round(6).tolist(), table.columns["bytes"].tolist(), strict=True)) == {
+        0.0001: 16,
+        0.0003: 4,
+        0.0004: 16,
+        0.0005: 16,
+    }
+
+
+def test_what_is_launched_alone_is_left_out(tmp_path):
+    rows = {
+        "kernel_source": ["vLLM_custom_graph", "vLLM_custom_eager", "SGLang_CustomAllReduce_eager", "NCCL"],
+        "allreduce_dtype": ["bfloat16"] * 4,
+        "num_gpus": [2] * 4,
+        "message_size": [8] * 4,
+        "latency": [0.005, 0.04, 0.04, 0.008],
+    }
+    table = aiconfigurator.read_table(parquet(tmp_path, rows, "custom_allreduce_perf"), "h100_sxm")
+    assert table.columns["implementation"].tolist() == ["custom_graph", "nccl"]
+    assert table.latency_s.tolist() == pytest.approx([5e-6, 8e-6])
+
+
 def test_missing_columns_and_other_tables_are_refused(tmp_path):
     rows = {name: values for name, values in GOOD.items() if name != "latency"}
     with pytest.raises(FileError, match="no column latency"):
