@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrate.fit.held_out import FITS, fit_and_check, held_out, undisturbed
+from calibrate.fit.held_out import FITS, fit_and_check, held_out, quantiles, undisturbed
 from calibrate.samples import SampleTable, joined
 from simcore.cost.calibrated.base import Rates, context_work, gemm_work, generation_work
 
@@ -108,6 +108,11 @@ def test_a_noisy_kernel_has_honest_errors():
         samples.kind, "h100-sxm", "vllm", "1", samples.columns, samples.latency_s * np.exp(noise), "x", samples.lines
     )
     assert 0.05 < fit_and_check(noisy).errors["all"].median < 0.15
+
+
+def test_shares_within_count_either_side():
+    errors = quantiles(np.log([1.029, 0.971, 1.05, 1.2, 0.8]))
+    assert (errors.within_3_percent, errors.within_10_percent) == (0.4, 0.6)
 
 
 def test_products_are_followed_as_closely_as_their_table_agrees_with_itself():
