@@ -86,8 +86,9 @@ _NCCL = {
     "h200_sxm": ("nccl/2.29.2", "nccl/2.26.2"),
     "b200_sxm": ("nccl/2.29.2", "nccl/2.27.3"),
 }
-"""Releases of NCCL that run the same kernels: of each operation and number of ranks they take as long in the median,
-but for a few hundredths of launching them on the B200. 2.23 does not, nor do 2.27.5 and 2.28.9 on the B200."""
+"""Releases of NCCL that run the same kernels: from 1 MiB on an operation among so many ranks takes as long within 1% in
+the mean, all-to-all within 5%. On the B200 2.27.3 sends small messages faster, among two ranks by a tenth. By the same
+measure 2.23 is 7% off on Hopper, and 2.27.5 and 2.28.9 are 3% on the B200."""
 
 
 def _vllm_0_19(accelerator: str, system: str) -> Recipe:

@@ -51,7 +51,8 @@ def import_command(
 ) -> None:
     """Write public measurements in servetwin's form, one file per kernel kind, accelerator, engine and version.
 
-    Rows of data types that nothing is fitted to are left out, and told.
+    Rows of data types that nothing is fitted to are left out, and told. Of aiconfigurator's tables those of kernels
+    that engines do not run are left out too.
     """
     groups: dict[tuple[str, str, str, str], list[SampleTable]] = {}
     for table in _read(source, system, root, engine, version):
@@ -59,7 +60,7 @@ def import_command(
         if len(known):
             groups.setdefault((known.accelerator, known.engine, known.version, known.kind), []).append(known)
         else:
-            typer.echo(f"{table.file}: no samples{' are left' if len(table) else ''}")
+            typer.echo(f"{table.file}: no samples of kernels that engines run and something is fitted to")
     if not groups:
         field, value = ("--system", system) if root is None else ("--root", str(root))
         raise InputError(field, value, f"a source of measurements of {source} that something is fitted to")

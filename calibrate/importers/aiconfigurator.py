@@ -162,8 +162,9 @@ _SUMS = ("all_reduce", "reduce_scatter")
 def _of_graphs_in_16_bits(samples: SampleTable, raw: Columns) -> SampleTable:
     """Collectives as engines run them: replayed in a graph, and of sums those in 16 bits where they were measured.
 
-    One launched alone takes as long as Python takes to launch it. Values of 8 bits are moved as any bytes are, but
-    another kernel adds them: on NVLink it takes 5% longer, over PCIe up to a fifth more or less.
+    A small one launched alone takes as long as Python takes to launch it. Values of 8 bits are moved as any bytes are,
+    but other kernels add them: over NVLink mostly 5% slower from 1 MiB on, at some sizes a fifth faster or a third
+    slower, and over PCIe as far apart.
     """
     dtypes = names_of(raw["nccl_dtype"] if "nccl_dtype" in raw else raw["allreduce_dtype"])
     wide = np.array([ELEMENT_BYTES[dtype] >= 2 for dtype in dtypes], dtype=bool)

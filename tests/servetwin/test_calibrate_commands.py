@@ -61,7 +61,7 @@ def test_data_types_that_nothing_is_fitted_to_are_left_out_and_told(tmp_path):
     assert [line.split(",")[4] for line in file.read_text(encoding="utf-8").splitlines()] == ["dtype", "int8"]
     (older / "gemm_perf.txt").write_text("\n".join(rows[:2]), encoding="utf-8")
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "none")])
-    assert "gemm_perf.txt: no samples are left" in done.output
+    assert "gemm_perf.txt: no samples of kernels that engines run and something is fitted to" in done.output
     assert "expected a source of measurements of aiconfigurator that something is fitted to" in str(done.exception)
 
 
@@ -79,7 +79,16 @@ def test_a_profile_is_of_one_engine_whose_collectives_may_be_those_of_nccl(tmp_p
     assert "the files' engine and version is 'own 1, own 2', expected one in all files" in str(done.exception)
     done = CliRunner().invoke(app, ["calibrate", "fit", nccl, own, "--out", str(tmp_path / "one")])
     assert done.exit_code == 0, done.output
-    assert load_profile("h100-sxm", str(tmp_path / "one")).name == "h100-sxm/own-1"
+    profile = load_profile("h100-sxm", str(tmp_path / "one"))
+    assert profile.name == "h100-sxm/own-1"
+    stated = tmp_path / "one" / "profile.yaml"
+    text = stated.read_text(encoding="utf-8")
+    shares = [line for line in text.splitlines() if line.strip().startswith("within_")]
+    assert profile.errors["gemm"]["all"].within_10_percent is not None
+    assert len(shares) == 2 * sum(len(by_group) for by_group in profile.errors.values())
+    # One made before shares were stated has none.
+    stated.write_text("\n".join(line for line in text.splitlines() if line not in shares), encoding="utf-8")
+    assert load_profile("h100-sxm", str(tmp_path / "one")).errors["gemm"]["all"].within_10_percent is None
 
 
 def test_samples_faster_than_the_datasheet_are_told(tmp_path):

@@ -28,7 +28,7 @@ class CollectiveTable:
 
     def price(self, operation: str, implementation: str, ranks: int, nodes: int = 1) -> CurvePrice | None:
         """An operation ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv") among ``ranks`` per
-        node, by "nccl" or "custom_graph"; None if it was not measured.
+        node, by "nccl" or an engine's own kernels, such as "custom_graph"; None if it was not measured.
 
         Between measured rank counts latency is interpolated over their logarithm; beyond them the nearest is scaled by
         the bytes that cross each link, (n - 1) / n of the buffer, and the shape counts as extrapolated.

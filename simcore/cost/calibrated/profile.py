@@ -193,10 +193,14 @@ class KernelProfile:
         return None if self.collectives is None else self.collectives.price(operation, implementation, ranks, nodes)
 
     def collectives_of(self, operation: str, ranks: int) -> tuple[CurvePrice, ...]:
-        """An operation within a node by each implementation that was measured."""
+        """An operation within a node by each implementation that was measured, but for those launched one by one."""
         if self.collectives is None:
             return ()
-        names = [name for found, name, nodes in self.collectives.implementations if (found, nodes) == (operation, 1)]
+        names = [
+            name
+            for found, name, nodes in self.collectives.implementations
+            if found == operation and nodes == 1 and not name.endswith("eager")
+        ]
         prices = [self.collectives.price(operation, name, ranks) for name in names]
         return tuple(price for price in prices if price is not None)
 

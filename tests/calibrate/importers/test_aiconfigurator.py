@@ -111,16 +111,17 @@ def test_messages_of_an_unknown_data_type_name_file_and_row(tmp_path):
 
 def test_of_sums_those_in_16_bits_and_of_moved_bytes_all(tmp_path):
     rows = {
-        "op_name": ["all_reduce", "all_reduce", "all_reduce", "all_gather", "all_gather"],
-        "nccl_dtype": ["half", "int8", "int8", "half", "int8"],
-        "num_gpus": [2] * 5,
-        "message_size": [8, 16, 4, 8, 16],
-        "latency": [0.1, 0.2, 0.3, 0.4, 0.5],
+        "op_name": ["all_reduce", "reduce_scatter"] * 2 + ["all_reduce", "all_gather", "all_gather"],
+        "nccl_dtype": ["half", "half", "int8", "int8", "int8", "half", "int8"],
+        "num_gpus": [2] * 7,
+        "message_size": [8, 8, 16, 16, 4, 8, 16],
+        "latency": [0.1, 0.6, 0.2, 0.7, 0.3, 0.4, 0.5],
     }
     table = aiconfigurator.read_table(parquet(tmp_path, rows, "nccl_perf"), "h100_sxm")
     # The sum of 4 bytes was measured in 8 bits alone.
     assert dict(zip(table.latency_s.round(6).tolist(), table.columns["bytes"].tolist(), strict=True)) == {
         0.0001: 16,
+        0.0006: 16,
         0.0003: 4,
         0.0004: 16,
         0.0005: 16,
