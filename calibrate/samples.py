@@ -13,6 +13,8 @@ from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_KEYS
 from simcore.cost.calibrated.moe import MOE_KEYS
 from simcore.errors import FileError
 
+LATENT_MODULE = "mla_context_module"
+"""Whole modules of latent attention: the norms, projections and attention of one layer's prompts."""
 ATTENTION = ("kv_dtype", "heads", "kv_heads", "head_dim", "window")
 SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
     "gemm": ("dtype", "tokens", "n", "k"),
@@ -22,6 +24,7 @@ SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
     "mixed_generation": (*ATTENTION, "batch", "context"),
     "mla_context": (*ATTENTION, "batch", "tokens", "prefix"),
     "mla_generation": (*ATTENTION, "batch", "context"),
+    LATENT_MODULE: ("dtype", "kv_dtype", "heads", "batch", "tokens"),
     "moe": (*MOE_KEYS, "tokens"),
     "active_experts": ("dtype", "hidden", "intermediate", "tokens", "experts_per_token", "active_experts"),
     "collective": ("operation", "implementation", "nodes", "ranks_per_node", "bytes"),

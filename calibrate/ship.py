@@ -16,10 +16,11 @@ import numpy as np
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.importers import aiconfigurator, llmservingsim
 from calibrate.importers.aiconfigurator_columns import TABLES
+from calibrate.latent_module import attention_of
 from calibrate.profile_writer import FittedKind, Origin, write_profile
 from calibrate.recipes import LLMSERVINGSIM, OLDER_WHEEL, OLDEST_WHEEL, RECIPES, REPOSITORY, WHEEL, Recipe, Tables
 from calibrate.repeats import repeats
-from calibrate.samples import SHAPE_COLUMNS, SampleTable, joined
+from calibrate.samples import LATENT_MODULE, SHAPE_COLUMNS, SampleTable, joined
 from simcore.errors import FileError
 
 PROFILES = Path(__file__).resolve().parent.parent / "hardware_profiles"
@@ -32,10 +33,12 @@ def make(recipe: Recipe, roots: dict[Origin, Path]) -> None:
     by_kind: dict[str, list[tuple[Tables, SampleTable]]] = {}
     for tables in recipe.tables:
         for samples in read(tables, recipe.system, roots[tables.origin]):
-            if samples.kind in FITS:
-                by_kind.setdefault(samples.kind, []).append((tables, trimmed(samples)))
-    kinds = {}
+            by_kind.setdefault(samples.kind, []).append((tables, trimmed(samples)))
+    kinds: dict[str, FittedKind] = {}
     for kind in FITS:
+        if kind == "mla_context" and LATENT_MODULE in by_kind:
+            products = kinds["gemm"].checked.fitted
+            by_kind[kind] = [(tables, attention_of(part, products)) for tables, part in by_kind[LATENT_MODULE]]
         if kind in by_kind:
             parts = [samples for _, samples in by_kind[kind]]
             versions = sorted({f"{part.engine} {part.version}" for part in parts})
@@ -62,6 +65,8 @@ def origin_of(tables: list[Tables]) -> Origin:
             others.append(f"{part.stands_for}: {', '.join(part.only)} of {name}")
         elif part.interrupted:
             others.append(f"{', '.join(part.only)}: without rows that were interrupted")
+        elif part.modules:
+            others.append(f"{', '.join(part.only)} modules of {name} less their products")
         elif part.held_up_beside is not None:
             others.append(f"{name}: without rows that were slower than on {part.held_up_beside}")
         elif part.only or part.origin != first:
@@ -98,6 +103,7 @@ def read(tables: Tables, system: str, root: Path) -> Iterable[SampleTable]:
         return
     path = root / system / tables.path
     files = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.stem in TABLES)
+    files = [file for file in files if (TABLES[file.stem][0] == LATENT_MODULE) == tables.modules]
     if not files:
         raise FileError(path, "holds no kernel table")
     for file in files:

@@ -39,23 +39,24 @@ Made by `docs/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibr
 made. Every fifth grid point along every axis was left out, the rest fitted, and the points left out priced by the code
 that the simulator runs. Errors are relative to the measurement; the bias is the mean of log(price / measurement). The
 target is a median of 3% and a P90 of 10% for each kernel kind and accelerator: half of the points within 3% and nine
-tenths within 10%. Shipped tables are fits of all points.
+tenths within 10%. Profiles of one accelerator that share a table each count its points. Shipped tables are fits of all
+points.
 
 A point measured several times counts once, at the geometric mean of the faster half, the middle one included: what else
 a machine does holds kernels up, and never makes them faster. Tables of other releases or engines that hold the same
 kernels are repeats, see below. Left out of fits and of these errors are vLLM's products in fp8 on the B200 that took
 half as long again as the same of more tokens, which a launch may be padded to, and SGLang's launches of linear
 attention on the H200 that took longer than on the H100: something else held them up; of collectives those launched
-alone, which take as long as launching them, and sums of 8-bit values, which engines do not add.
+alone, small ones of which take as long as launching them, and sums of 8-bit values, which engines do not add.
 """
 _BY_PROFILE = """## By profile
 
-The same points held to the target profile by profile, which is stricter. The noise, median and P90, is what these
-points are off by themselves. Most were measured once, so it is estimated from neighbours (`calibrate/fit/noise.py`): of
-four at the corners of a rectangle of two axes, half of what the sum of one diagonal of logarithms differs from the
-other, for the pair of axes where that is least. Whatever one axis does alone cancels, changes of kernels included. It
-is in the point left out as well as in those that it is predicted from, so errors cannot be less for long; where it is
-above every target that is missed, the miss is marked as noise.
+The same points held to the target profile by profile, where quantiles are interpolated between points. The noise,
+median and P90, is what these points are off by themselves. Most were measured once, so it is estimated from neighbours
+(`calibrate/fit/noise.py`): of four at the corners of a rectangle of two axes, half of what the sum of one diagonal of
+logarithms differs from the other, for the pair of axes where that is least. Whatever one axis does alone cancels,
+changes of kernels included. It is in the point left out as well as in those that it is predicted from, so errors cannot
+be less for long; where it is above every target that is missed, the miss is marked as noise.
 """
 _LEAST_WITHIN = {"within_3_percent": 0.5, "within_10_percent": 0.9}
 _MISSING = """
@@ -69,8 +70,8 @@ _MISSING = """
   L40S their tables, which `servetwin calibrate import` reads, were measured by a clock of 1.024 us, too coarse to check
   a fit by.
 - Experts only for the dtypes listed; none on the RTX 4090, and in the vLLM 0.19 profile of the RTX PRO 6000 those of
-  vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang and
-  TensorRT-LLM run it.
+  vLLM 0.24, see below. Latent attention on H100, H200 and B200, as SGLang and TensorRT-LLM run it; as vLLM does that of
+  prompts alone, out of whole modules.
 - Linear attention (the gated delta rule) with the heads of Qwen3.5 and Qwen3-Next, split among 1 to 16 ranks as SGLang
   and vLLM run it, unsplit as TensorRT-LLM does; none on the A100, on the RTX 4090 and in the profiles of vLLM 0.19. Of
   large launches on the H200 under SGLang many were held up and are left out, see below.
@@ -229,9 +230,10 @@ def _two_engines(profiles: list[KernelProfile]) -> Iterator[str]:
 def _expert_formats(profiles: list[KernelProfile]) -> Iterator[str]:
     """What experts of other formats take beside those of bf16: a kernel that is no faster shows in runs too."""
     yield "What experts took as a multiple of what those of the same model took in bf16, the median over the models and"
-    yield "tensor-parallel splits that were measured in both. The profiles give these as they were measured. Above 1 a"
-    yield "format is slower with half the bytes or fewer: what its kernel was, or whether it was tuned, the tables do"
-    yield "not say. A run with such weights is as slow; `pricing.profile` chooses another version where there is one."
+    yield "tensor-parallel splits that were measured in both, or in bf16 if none was in both: the nearest of the format"
+    yield "stands for each then, and no number of shapes is shown. Above 1 a format is slower with half the bytes or"
+    yield "fewer: what its kernel was, or whether it was tuned, the tables do not say. A run with such weights is as"
+    yield "slow; `pricing.profile` chooses another version where there is one."
     yield ""
     head = " | ".join(f"{tokens:,} tokens" for tokens in _EXPERT_TOKENS)
     yield f"| accelerator | profile | format | shapes | {head} |"
@@ -240,18 +242,19 @@ def _expert_formats(profiles: list[KernelProfile]) -> Iterator[str]:
     for profile in profiles:
         shapes = () if profile.experts is None else profile.experts.measured.get(("bf16", ROUTING), ())
         for dtype in profile.expert_dtypes:
-            ratios = []
+            measured, nearest = [], []
             for shape, split in product(shapes, _SPLITS):
                 ours, wide = (profile.moe(name, *shape, split, 1, ROUTING) for name in (dtype, "bf16"))
-                if dtype != "bf16" and ours is not None and wide is not None and ours.inside and wide.inside:
-                    ratios.append([ours.seconds(tokens) / wide.seconds(tokens) for tokens in _EXPERT_TOKENS])
-            if ratios:
-                medians = np.median(ratios, axis=0)
+                if dtype != "bf16" and ours is not None and wide is not None and wide.shape_inside:
+                    ratios = [ours.seconds(tokens) / wide.seconds(tokens) for tokens in _EXPERT_TOKENS]
+                    (measured if ours.shape_inside else nearest).append(ratios)
+            if measured or nearest:
+                medians = np.median(measured or nearest, axis=0)
                 shown = " | ".join(f"{median:.2f}" for median in medians)
                 name = f"{profile.engine} {profile.version}"
                 if (medians > 1).all():
                     slower.append(f"{dtype} of {name} on {profile.accelerator}")
-                yield f"| {profile.accelerator} | {name} | {dtype} | {len(ratios)} | {shown} |"
+                yield f"| {profile.accelerator} | {name} | {dtype} | {len(measured) or ''} | {shown} |"
     if slower:
         yield ""
         yield f"Slower at each of these numbers of tokens: {', '.join(slower)}."

@@ -14,7 +14,7 @@ from calibrate.importers.generic import read_samples, write_samples
 from calibrate.plausibility import impossible
 from calibrate.profile_writer import FittedKind, Origin, check_destination, write_profile
 from calibrate.samples import SampleTable, joined
-from simcore.errors import InputError, Phrase, UnknownNameError
+from simcore.errors import InputError, Phrase
 from simcore.files import writing
 from simcore.hardware import accelerator_names, load_accelerator
 
@@ -105,7 +105,7 @@ def fit_command(
             left_out.append((file, samples.kind))
     if not by_kind:
         file, kind = left_out[0]
-        raise UnknownNameError(f"{file}: kind", kind, FITS)
+        raise InputError(f"{file}: kind", kind, f"one of {', '.join(FITS)}")
     for file, kind in left_out:
         typer.echo(f"{file}: left out, since nothing is fitted to {kind}")
     read = [part for parts in by_kind.values() for part in parts]

@@ -23,7 +23,7 @@ from calibrate.importers.aiconfigurator_columns import (
     names_of,
 )
 from calibrate.importers.columns import CsvColumns, ParquetColumns
-from calibrate.samples import SampleTable, require_folder
+from calibrate.samples import LATENT_MODULE, SampleTable, require_folder
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
 from simcore.errors import FileError, InputError, Phrase, UnknownNameError
 
@@ -89,6 +89,8 @@ def read_table(file: Path, system: str) -> SampleTable:
     samples = samples.checked()
     if kind == "linear_attention":
         return _one_after_the_other(samples, raw)
+    if kind == LATENT_MODULE:
+        return samples.select(_as_deepseek_runs(raw))
     if kind == "collective":
         return _of_graphs_in_16_bits(samples, raw)
     return _fastest(*_in_cache_dtype(samples, raw))
@@ -157,6 +159,15 @@ def _in_cache_dtype(samples: SampleTable, raw: Columns) -> tuple[SampleTable, Co
 
 
 _SUMS = ("all_reduce", "reduce_scatter")
+
+
+def _as_deepseek_runs(raw: Columns) -> NDArray[np.bool_]:
+    """Modules of DeepSeek-V3 over no prefix, with queries in 16 bits, as engines have them unless asked not to."""
+    kept = raw["mla_dtype"] == "bfloat16"
+    for name, expected in (("model", "deepseek-ai/DeepSeek-V3"), ("step", 0)):
+        if name in raw:
+            kept &= raw[name] == expected
+    return np.asarray(kept)
 
 
 def _of_graphs_in_16_bits(samples: SampleTable, raw: Columns) -> SampleTable:

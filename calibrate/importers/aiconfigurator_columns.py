@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrate.samples import LATENT_MODULE
 from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 
 Columns = dict[str, NDArray[Any]]
@@ -18,6 +19,7 @@ WHOLE_COLUMNS = (
 )
 TEXT_COLUMNS = (
     *("gemm_dtype", "attn_dtype", "kv_cache_dtype", "moe_dtype", "nccl_dtype", "allreduce_dtype"),
+    *("gemm_type", "mla_dtype", "model"),
     *("kernel_source", "op_name", "distribution", "phase", "model_name"),
 )
 _DTYPES = {
@@ -79,6 +81,18 @@ def _latent(raw: Columns) -> Columns:
     return {**raw, "num_key_value_heads": ones, "head_dim": MLA_HEAD_DIM * ones, "window_size": 0 * ones}
 
 
+def _latent_module(raw: Columns) -> Columns:
+    if "mla_dtype" not in raw:
+        raise KeyError("mla_dtype")
+    return {
+        "dtype": _kernel_dtypes(raw["gemm_type"]),
+        "kv_dtype": _kernel_dtypes(raw["kv_cache_dtype"]),
+        "heads": raw["num_heads"],
+        "batch": raw["batch_size"],
+        "tokens": raw["isl"],
+    }
+
+
 def _moe(raw: Columns) -> Columns:
     dtypes = _kernel_dtypes(raw["moe_dtype"]).astype(object)
     for kernel, dtype in _TOLD_APART.items():
@@ -129,6 +143,7 @@ TABLES: dict[str, tuple[str, Callable[[Columns], Columns]]] = {
     "generation_attention_perf": ("generation_attention", _generation),
     "context_mla_perf": ("mla_context", lambda raw: _context(_latent(raw))),
     "generation_mla_perf": ("mla_generation", lambda raw: _generation(_latent(raw))),
+    "mla_context_module_perf": (LATENT_MODULE, _latent_module),
     "moe_perf": ("moe", _moe),
     "gdn_perf": ("linear_attention", _linear_attention),
     "custom_allreduce_perf": ("collective", _collective),

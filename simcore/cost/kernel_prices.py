@@ -134,8 +134,8 @@ class KernelPrices:
             if shape.head_dim != MLA_HEAD_DIM or work.window_tokens is not None:
                 return AttentionPrices(None, None, None)
             latent = _KV_DTYPES[shape.kv_dtype], shape.heads
-            lender = self.lent.get("mla_generation", profile)
-            found = AttentionPrices(lender.mla_context(*latent), lender.mla_generation(*latent), None)
+            prompts, decodes = (self.lent.get(kind, profile) for kind in ("mla_context", "mla_generation"))
+            found = AttentionPrices(prompts.mla_context(*latent), decodes.mla_generation(*latent), None)
         else:
             asked = _asked(shape, work.window_tokens)
             found = AttentionPrices(

@@ -16,7 +16,8 @@ _PROFILES_OF = {"vllm-v1": "vllm", "sglang": "sglang", "trtllm": "trtllm"}
 """The engine whose kernels a preset runs."""
 _STAND_IN = "vllm"
 """The engine whose kernels stand for those of a preset that none were measured of, or of which some lack."""
-LATENT_KINDS = frozenset({"mla_context", "mla_generation"})
+LATENT_PROMPTS, LATENT_DECODES = frozenset({"mla_context"}), frozenset({"mla_generation"})
+LATENT_KINDS = LATENT_PROMPTS | LATENT_DECODES
 COLLECTIVES = frozenset({"collective"})
 EXPERT_KINDS = frozenset({"moe"})
 ELEMENTWISE = frozenset({"elementwise"})
@@ -28,9 +29,10 @@ _MAY_LACK = tuple(
     for lacking in combinations(_LENDABLE, count)
 )
 """What a profile is taken without where none has it, rather than none be taken."""
-_LENDERS = {LATENT_KINDS: "sglang"}
-"""The preset whose kernels of these kinds are lent first, vLLM's of all others. SGLang's latent attention calls the
-public kernels that vLLM calls, those of FlashAttention 3 on Hopper and of FlashInfer on Blackwell."""
+_LENDERS = {LATENT_DECODES: "sglang"}
+"""The preset whose kernels of these kinds are lent first, vLLM's of all others. SGLang's latent attention of decodes
+calls the public kernels that vLLM calls, those of FlashAttention 3 on Hopper and of FlashInfer on Blackwell. That of
+its prompts takes on Hopper as long as if it worked on the latent itself, as vLLM's does up to 512 tokens alone."""
 
 _load = lru_cache(maxsize=16)(load_profile)
 """Reading a profile takes longer than many a run; variants of one scenario share it."""
@@ -87,8 +89,9 @@ def chosen_profile(
     if kinds >= LATENT_KINDS:
         for name in (name for name in names if name.startswith(f"{_PROFILES_OF.get(engine)}-")):
             profile = _load(accelerator, name)
-            lendable = lent(LATENT_KINDS, profile, accelerator) is not None and _multiplies(profile, weights)
-            if (kinds - LATENT_KINDS if lendable else kinds) <= set(profile.provenance):
+            lacking = LATENT_KINDS - set(profile.provenance)
+            lendable = all(lent(frozenset({kind}), profile, accelerator) for kind in lacking)
+            if (kinds - lacking if lendable and _multiplies(profile, weights) else kinds) <= set(profile.provenance):
                 return profile
     for wanted in dict.fromkeys(kinds - lacking for lacking in _MAY_LACK):
         for name in names:
@@ -118,7 +121,7 @@ def lenders(
 ) -> dict[str, KernelProfile]:
     """Who lends a profile what it lacks of ``needed``, collectives and norms included, by kernel kind."""
     found: dict[str, KernelProfile] = {}
-    of_models = (kinds for kinds in (LINEAR_KINDS, LATENT_KINDS, EXPERT_KINDS) if needed >= kinds)
+    of_models = (kinds for kinds in (LINEAR_KINDS, LATENT_PROMPTS, LATENT_DECODES, EXPERT_KINDS) if needed >= kinds)
     for kinds in (COLLECTIVES, ELEMENTWISE, *of_models):
         lender = lent(kinds, profile, accelerator, shipped)
         if lender is not None:

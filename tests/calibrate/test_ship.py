@@ -48,6 +48,20 @@ def test_a_recipe_takes_rows_by_dtype(root, chosen, dtypes):
         assert samples.columns["dtype"].tolist() == dtypes
 
 
+def test_whole_modules_are_read_where_they_are_asked_for(tmp_path):
+    folder = tmp_path / "h200_sxm" / "mla" / "vllm" / "1"
+    folder.mkdir(parents=True)
+    rows = {"kv_cache_dtype": ["bfloat16"] * 2, "num_heads": [16] * 2, "batch_size": [1] * 2, "isl": [64] * 2}
+    kernels = rows | {"step": [0] * 2, "latency": [0.01] * 2}
+    pq.write_table(pa.table(kernels), folder / "context_mla_perf.parquet")
+    of_modules = {"gemm_type": ["fp8_block", "bfloat16"], "mla_dtype": ["bfloat16"] * 2, "latency": [0.1] * 2}
+    pq.write_table(pa.table(rows | of_modules), folder / "mla_context_module_perf.parquet")
+    (samples,) = read(Tables(WHEEL, "mla/vllm/1"), "h200_sxm", tmp_path)
+    assert samples.kind == "mla_context"
+    (samples,) = read(Tables(WHEEL, "mla/vllm/1", only=("fp8-block",), modules=True), "h200_sxm", tmp_path)
+    assert (samples.kind, samples.latency_s.tolist()) == ("mla_context_module", [1e-4])
+
+
 def test_products_that_were_interrupted_are_left_out(tmp_path):
     latency_s = {1: 0.009, 2: 0.0151, 4: 0.0149, 8: 0.01, 16: 0.03}  # of 2 tokens longer than of 8
     rows = {"gemm_dtype": ["fp8"] * 5, "m": list(latency_s), "n": [64] * 5, "k": [64] * 5}
@@ -81,6 +95,8 @@ def test_sources_are_told_with_the_rows_they_give():
         f"mxfp4-marlin: int4 of moe/sglang/0.5.10; vllm/0.19.0 of {OLDER_WHEEL.source}"
     )
     assert origin.date == OLDER_WHEEL.date
+    modules = Tables(WHEEL, "mla/vllm/0.24.0", only=("fp8-block",), modules=True)
+    assert origin_of([modules]).source == f"{WHEEL.source}; fp8-block modules of mla/vllm/0.24.0 less their products"
 
 
 def test_repeats_are_compared_with_the_first_table_of_a_shape():

@@ -40,7 +40,7 @@ def test_whose_kernels_price_a_step_is_said(command, scenario_file, tmp_path):
         return ("explain", scenario_file, "--shape", "64", *(part for change in changes for part in ("--set", change)))
 
     latent = asked("model=deepseek-v3", "cluster.accelerator=h200-sxm", "cluster.tensor_parallel=8", "engine=vllm-v1")
-    sentence = "Kernels of h200-sxm/vllm-0.24.0, mla context of h200-sxm/sglang-0.5.14"
+    sentence = "Kernels of h200-sxm/vllm-0.24.0, mla generation of h200-sxm/sglang-0.5.14"
     assert sentence in " ".join(command(*latent, "--set", "pricing.profile=auto").out.split())
     other = asked("model=llama-3.1-8b", "cluster.accelerator=l40s", "precision.weights=nvfp4", "pricing.profile=auto")
     (step,) = json.loads(command(*other, "--json").out)

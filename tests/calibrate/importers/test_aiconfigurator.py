@@ -128,6 +128,15 @@ def test_of_sums_those_in_16_bits_and_of_moved_bytes_all(tmp_path):
     }
 
 
+def test_modules_of_latent_attention_are_taken_with_queries_in_16_bits(tmp_path):
+    rows = {"kv_cache_dtype": ["fp8"] * 2, "num_heads": [16] * 2, "batch_size": [2] * 2, "isl": [64] * 2}
+    rows |= {"gemm_type": ["fp8_block"] * 2, "mla_dtype": ["bfloat16", "fp8"], "latency": [0.1, 0.2]}
+    table = aiconfigurator.read_table(parquet(tmp_path, rows, "mla_context_module_perf"), "h100_sxm")
+    shape = {name: values.tolist() for name, values in table.columns.items()}
+    assert shape == {"dtype": ["fp8-block"], "kv_dtype": ["fp8"], "heads": [16], "batch": [2], "tokens": [64]}
+    assert table.latency_s.tolist() == [1e-4]
+
+
 def test_what_is_launched_alone_is_left_out(tmp_path):
     rows = {
         "kernel_source": ["vLLM_custom_graph", "vLLM_custom_eager", "SGLang_CustomAllReduce_eager", "NCCL"],

@@ -3,18 +3,22 @@ from pathlib import Path
 
 import pytest
 
+from simcore.cost.attention import attention_work
 from simcore.cost.calibrated import Source, load_profile
 from simcore.cost.model_operators import layer_operators
 from simcore.cost.profile_choice import (
     COLLECTIVES,
     ELEMENTWISE,
     EXPERT_KINDS,
+    LATENT_DECODES,
     LATENT_KINDS,
+    LATENT_PROMPTS,
     chosen_profile,
     lent,
     needed_kinds,
 )
 from simcore.errors import FileError, InputError
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 from simcore.simulation import Simulation
 
@@ -93,8 +97,10 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
 @pytest.mark.parametrize(
     ("kinds", "accelerator", "borrower", "lender"),
     [
-        (LATENT_KINDS, "h200-sxm", "vllm-0.24.0", "sglang-0.5.14"),
-        (LATENT_KINDS, "l40s", "vllm-0.24.0", None),
+        (LATENT_DECODES, "h200-sxm", "vllm-0.24.0", "sglang-0.5.14"),
+        (LATENT_DECODES, "h200-sxm", "vllm-0.19.0", "sglang-0.5.14"),
+        (LATENT_PROMPTS, "h200-sxm", "vllm-0.19.0", "vllm-0.24.0"),
+        (LATENT_PROMPTS, "l40s", "vllm-0.24.0", None),
         (COLLECTIVES, "rtx-pro-6000-blackwell", "vllm-0.19.0", "vllm-0.24.0"),
         (COLLECTIVES, "rtx-4090", "vllm-0.19.0", None),
         (EXPERT_KINDS, "rtx-pro-6000-blackwell", "vllm-0.19.0", "vllm-0.24.0"),
@@ -133,7 +139,24 @@ def prices(model, accelerator, profile, ranks):
 def test_latent_attention_is_lent_to_models_that_have_it_alone():
     assert not LATENT_KINDS & prices("llama-3.1-8b", "h200-sxm", "vllm-0.24.0", 1).lent.keys()
     found = prices("deepseek-v3", "h200-sxm", "vllm-0.24.0", 8).lent
-    assert {found[kind].name for kind in LATENT_KINDS} == {"h200-sxm/sglang-0.5.14"}
+    assert {kind: found[kind].name for kind in LATENT_KINDS & found.keys()} == {
+        "mla_generation": "h200-sxm/sglang-0.5.14"
+    }
+    found = prices("deepseek-v3", "h200-sxm", "vllm-0.19.0", 8).lent
+    assert {kind: found[kind].name for kind in LATENT_KINDS} == {
+        "mla_context": "h200-sxm/vllm-0.24.0",
+        "mla_generation": "h200-sxm/sglang-0.5.14",
+    }
+
+
+def test_prompts_and_decodes_of_latent_attention_have_lenders_of_their_own():
+    found = prices("deepseek-v3", "h200-sxm", "vllm-0.24.0", 8)
+    (work,) = attention_work(load_model("deepseek-v3"), KvFormat("bf16"), 8)
+    priced = found.attention(work)
+    own, lender = (load_profile("h200-sxm", name) for name in ("vllm-0.24.0", "sglang-0.5.14"))
+    assert priced.context.seconds(4096) == pytest.approx(own.mla_context("bf16", 16).seconds(4096))
+    assert priced.context.seconds(4096) < 0.8 * lender.mla_context("bf16", 16).seconds(4096)
+    assert priced.generation.errors == lender.mla_generation("bf16", 16).errors
 
 
 def test_experts_are_lent_to_mixtures():
