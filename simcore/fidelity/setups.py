@@ -75,6 +75,8 @@ class Setup(BaseModel):
     graph_tokens: int | None = None
     mixed_graphs: bool | None = None
     overlapped: bool | None = None
+    step_s: float | None = None
+    per_request_s: float | None = None
     speculative: bool = False
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
     gpu_memory_utilization: float | None = None

@@ -147,6 +147,20 @@ def test_bands_of_an_unknown_harness_are_drawn_over_setups(tmp_path):
     assert high / low > narrow.bands["tpot_s.mean"][1] / narrow.bands["tpot_s.mean"][0]
 
 
+def test_the_host_shows_where_an_engine_does_not_schedule_ahead(tmp_path):
+    def hosts(version):
+        found = case(tmp_path, silicon_data_source="source_file=gap.csv", backend_version=version)
+        assert isinstance(found, Case)
+        documents = (found.document, *found.plausible)
+        scenarios = [Simulation.prepare(document, tmp_path).scenario for document in documents]
+        return [(one.host.overlapped, one.host.per_request_s > 0, one.host.step_s > 1e-3) for one in scenarios]
+
+    exposed, hidden = (False, True, True), (True, False, False)
+    assert hosts("0.12.0") == [exposed, exposed, hidden, hidden]
+    ahead, shown = hidden, (True, True, True)
+    assert hosts("0.14.0") == [ahead, ahead, shown, shown]
+
+
 def test_rows_of_the_known_harness_have_one_setup(tmp_path):
     found = case(tmp_path)
     assert isinstance(found, Case)
