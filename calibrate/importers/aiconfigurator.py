@@ -20,6 +20,7 @@ from calibrate.importers.aiconfigurator_columns import (
     TEXT_COLUMNS,
     WHOLE_COLUMNS,
     Columns,
+    element_bytes_of,
     names_of,
 )
 from calibrate.importers.columns import CsvColumns, ParquetColumns
@@ -177,9 +178,7 @@ def _of_graphs_in_16_bits(samples: SampleTable, raw: Columns) -> SampleTable:
     but other kernels add them: over NVLink mostly 5% slower from 1 MiB on, at some sizes a fifth faster or a third
     slower, and over PCIe as far apart.
     """
-    dtypes = names_of(raw["nccl_dtype"] if "nccl_dtype" in raw else raw["allreduce_dtype"])
-    wide = np.array([ELEMENT_BYTES[dtype] >= 2 for dtype in dtypes], dtype=bool)
-    kept = _preferred(samples, wide | ~np.isin(samples.columns["operation"], _SUMS))
+    kept = _preferred(samples, (element_bytes_of(raw) >= 2) | ~np.isin(samples.columns["operation"], _SUMS))
     alone = np.char.endswith(samples.columns["implementation"].astype(str), "_eager")
     return samples.select(kept & ~alone)
 

@@ -111,15 +111,21 @@ def _moe(raw: Columns) -> Columns:
     }
 
 
-def _collective(raw: Columns) -> Columns:
+def element_bytes_of(raw: Columns) -> NDArray[np.int64]:
+    """Bytes of an element of each message of a table of collectives."""
     dtypes = names_of(raw["nccl_dtype"] if "nccl_dtype" in raw else raw["allreduce_dtype"])
-    sources = raw.get("kernel_source", np.full(len(dtypes), "custom"))
-    operations = raw.get("op_name", np.full(len(dtypes), "all_reduce"))
-    element_bytes = np.array([ELEMENT_BYTES[dtype] for dtype in dtypes])
+    return np.array([ELEMENT_BYTES[dtype] for dtype in dtypes], dtype=np.int64)
+
+
+def _collective(raw: Columns) -> Columns:
+    element_bytes = element_bytes_of(raw)
+    count = len(element_bytes)
+    sources = raw.get("kernel_source", np.full(count, "custom"))
+    operations = raw.get("op_name", np.full(count, "all_reduce"))
     return {
         "operation": np.array([_OPERATIONS.get(name, name) for name in operations]),
         "implementation": np.array([_IMPLEMENTATIONS.get(name, name.lower()) for name in sources]),
-        "nodes": np.ones(len(dtypes), dtype=np.int64),
+        "nodes": np.ones(count, dtype=np.int64),
         "ranks_per_node": raw["num_gpus"],
         "bytes": raw["message_size"] * element_bytes,
     }
