@@ -43,7 +43,8 @@ class Setup(BaseModel):
     ``harness`` tells for rows of which harness it is; "any" where rows of an unknown one repeat those of the known. The
     token budget is ``max_batched_tokens``, or the row's own: its running requests, its prompt and
     ``tokens_beyond_prompt``. ``expert_parallel`` and ``attention_data_parallel`` tell what a script did with a row's
-    accelerators whatever the row says, ``speculative`` that it drafted tokens, which is not simulated.
+    accelerators whatever the row says, ``speculative`` that it drafted tokens, which is not simulated, ``exposed_host``
+    that no kernel hides what the host does in a step (``EXPOSED_HOST`` in ``harness.py``).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -75,8 +76,7 @@ class Setup(BaseModel):
     graph_tokens: int | None = None
     mixed_graphs: bool | None = None
     overlapped: bool | None = None
-    step_s: float | None = None
-    per_request_s: float | None = None
+    exposed_host: bool = False
     speculative: bool = False
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
     gpu_memory_utilization: float | None = None

@@ -3,6 +3,10 @@
 import csv
 from pathlib import Path
 
+from simcore.fidelity.case import Case, Refusal
+from simcore.fidelity.engine_runs import read_engine_runs
+from simcore.fidelity.harness import case_of
+
 ROW = {
     "id": "one",
     "silicon_data_source": "source_file=2026-04-06.csv; silicon_concurrency=4; wip=False",
@@ -25,6 +29,7 @@ ROW = {
     "silicon_ttft_ms": "100",
     "silicon_tpot_ms": "20",
 }
+QWEN35 = {"backend": "sglang", "model_path": "Qwen/Qwen3.5-397B-A17B", "moe_quant_mode": "fp8_block"}
 
 
 def write_rows(path: Path, *changes: dict[str, str]) -> Path:
@@ -34,3 +39,9 @@ def write_rows(path: Path, *changes: dict[str, str]) -> Path:
         writer.writeheader()
         writer.writerows({**ROW, **change} for change in changes)
     return path
+
+
+def case(folder: Path, **change: str) -> Case | Refusal:
+    """What a row with some cells changed is run as."""
+    (run,) = read_engine_runs(write_rows(folder / "runs.csv", change))
+    return case_of(run)
