@@ -6,9 +6,16 @@ from simcore.cost.split import Split, busiest_load
 from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import tensor_parallel_reach
-from simcore.models import LinearAttention, MixtureOfExperts, ModelSpec
+from simcore.models import LinearAttention, MixtureOfExperts, ModelSpec, ShortConvolution, StateSpace
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
+
+_HEADS = {
+    LinearAttention: "key heads of linear attention",
+    StateSpace: "heads of state spaces",
+    ShortConvolution: "channels of convolutions",
+}
+"""What ranks divide up of layers without query heads."""
 
 
 def check_parallelism(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> None:
@@ -33,8 +40,8 @@ def _check_tensor_parallel(ranks: int, spec: ModelSpec, accelerator: Accelerator
     if ranks > reach:
         raise InputError(field, ranks, f"at most {reach}, since no more {accelerator.name} can work as one")
     for attention in (group.attention for group in spec.layer_groups):
-        if attention.query_heads % ranks:
-            kind = "key heads of linear attention" if isinstance(attention, LinearAttention) else "query heads"
+        if attention is not None and attention.query_heads % ranks:
+            kind = _HEADS.get(type(attention), "query heads")
             raise InputError(field, ranks, f"a divisor of the {attention.query_heads} {kind} of {spec.name}")
 
 

@@ -285,7 +285,7 @@ def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator
 def step_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> StepCost:
     """What steps of a scenario cost at such prices, all layers together."""
     split = split_of(scenario)
-    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario)
+    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario, spec)
     return StepCost(spec, prices, host, dtype, cache, split.tensor, split=split)
 
 
@@ -294,5 +294,5 @@ def pipeline_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, hos
     cluster = scenario.cluster
     if cluster.pipeline_parallel == 1:
         return None
-    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario)
+    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario, spec)
     return PipelineCost(spec, prices, host, dtype, cache, split_of(scenario), cluster.pipeline_parallel)

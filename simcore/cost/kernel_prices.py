@@ -153,7 +153,7 @@ class KernelPrices:
         """
         profile = self.profile_of("linear_attention")
         shape = work.key_heads, work.value_heads, work.key_head_dim, work.value_head_dim
-        found = None if profile is None else profile.linear_attention(*shape)
+        found = None if profile is None or not work.delta_rule else profile.linear_attention(*shape)
         least_s = work.state_traffic_bytes / self.roofline.accelerator.memory_bandwidth_bytes_per_s
         return None if found is None else replace(found, least_s_per_request=least_s)
 

@@ -1,17 +1,21 @@
-"""Linear attention by the gated delta rule: the work of its kernels on one rank.
+"""Layers that keep a state, such as linear attention: the work of their kernels on one rank.
 
-Of a value head's state S, key k, query q and value v each token computes S <- decay * S + beta * (v - S k) k^T and S q
-(Yang et al., arXiv:2412.06464, section 3.1), whatever stands before it.
+Of a value head's state S, key k, query q and value v the gated delta rule computes for each token
+S <- decay * S + beta * (v - S k) k^T and S q (Yang et al., arXiv:2412.06464, section 3.1), whatever stands before it. A
+state space does without S k: S <- decay * S + x b^T and S c, from a token's x, b and c (Dao and Gu, arXiv:2405.21060,
+section 3).
 """
 
 from dataclasses import dataclass
 
 from simcore.cost.operators import ACTIVATION_BYTES
 from simcore.memory.recurrent_state import linear_attention_counts, state_bytes
-from simcore.models import LinearAttention, ModelSpec, heads_per_rank
+from simcore.models import LinearAttention, ModelSpec, Recurrent, heads_per_rank
 
 STATE_FLOPS = 7
 """Of each number of the state: one to let it decay, two each to recall what the key holds, to write and to read."""
+STATE_SPACE_FLOPS = 5
+"""One to let it decay, two each to write and to read."""
 PROMPT_LAUNCHES = 10
 """Convolution, gates, norms of queries and keys (two), and the rule over chunks of tokens: sums of the decay, products
 of keys, their inverse, what is to be written, states, outputs (flash-linear-attention, ops/gated_delta_rule;
@@ -23,7 +27,7 @@ class LinearAttentionWork:
     """The linear attention of ``count`` layers on one rank, between projections and gated norm.
 
     A token costs ``flops_per_token`` and moves ``bytes_per_token``; a request's state of ``state_bytes`` is read and
-    written once in every step. Heads are those of the rank.
+    written once in every step. Heads are those of the rank. Measurements are of the ``delta_rule`` alone.
     """
 
     count: int
@@ -34,6 +38,7 @@ class LinearAttentionWork:
     flops_per_token: float
     bytes_per_token: float
     state_bytes: float
+    delta_rule: bool = True
 
     def flops(self, tokens: int) -> float:
         """Floating-point operations of one layer."""
@@ -55,11 +60,12 @@ def linear_attention_work(spec: ModelSpec, ranks: int) -> tuple[LinearAttentionW
     return tuple(_work(attention, count, ranks) for attention, count in counts.items())
 
 
-def _work(attention: LinearAttention, count: int, ranks: int) -> LinearAttentionWork:
+def _work(attention: Recurrent, count: int, ranks: int) -> LinearAttentionWork:
     value_heads = heads_per_rank(attention.value_heads, ranks)
     convolved = -(-attention.convolved // ranks)
     values = value_heads * attention.value_head_dim
-    state_flops = STATE_FLOPS * values * attention.key_head_dim
+    delta_rule = isinstance(attention, LinearAttention)
+    state_flops = (STATE_FLOPS if delta_rule else STATE_SPACE_FLOPS) * values * attention.key_head_dim
     return LinearAttentionWork(
         count,
         heads_per_rank(attention.key_heads, ranks),
@@ -69,4 +75,5 @@ def _work(attention: LinearAttention, count: int, ranks: int) -> LinearAttention
         flops_per_token=state_flops + 2.0 * attention.convolution_width * convolved,
         bytes_per_token=(2 * convolved + convolved + values) * ACTIVATION_BYTES,
         state_bytes=state_bytes(attention, ranks),
+        delta_rule=delta_rule,
     )

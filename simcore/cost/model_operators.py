@@ -7,12 +7,15 @@ from simcore.cost.operators import ACTIVATION_BYTES, AllReduce, ExpertMatrices, 
 from simcore.cost.split import Split
 from simcore.models import (
     Attention,
+    CachedAttention,
     DenseFeedForward,
+    FeedForward,
     LatentAttention,
     LayerGroup,
     LinearAttention,
-    MixtureOfExperts,
     ModelSpec,
+    Recurrent,
+    StateSpace,
     heads_per_rank,
 )
 from simcore.models.weight_formats import WEIGHT_FORMATS, Role, WeightFormat, weight_format
@@ -28,9 +31,6 @@ ROUTER_SCORE_ELEMENTS = 2
 SHARED_GATING_ELEMENTS, SHARED_GATING_LAUNCHES = 5, 3
 """The gate's sigmoid, its product with the shared expert's output (read and written) and the sum of that and the routed
 experts' (SGLang, srt/models/qwen2_moe.py)."""
-RESIDUAL_SUMS = 2
-"""Of attention and of the MLP, each in the norm that follows: the residual is read and written beside its input and
-output."""
 NORM_SUM_BYTES = 8
 """A sum of squares each of queries and keys, in 32 bits."""
 SAMPLING_ELEMENTS = 5
@@ -46,13 +46,17 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split
     split = split or Split(tensor=ranks)
     hidden, stored = spec.hidden_size, weight_format(weight_dtype)
     for group in spec.layer_groups:
-        build = _OperatorBuilder(group.count, stored, ranks)
-        elements = 2 * (spec.norms_per_layer + RESIDUAL_SUMS) * hidden
+        # What a checkpoint leaves in 16 bits counts in its own format, not in one that a scenario asks for.
+        kept = group.kept if weight_dtype == spec.dtype else frozenset()
+        own = replace(stored, of=stored.of - kept)
+        build = _OperatorBuilder(group.count, own, ranks)
+        # The residual is read and written in the norm that follows each block, beside its input and output.
+        elements = 2 * (spec.norms_per_layer + group.blocks) * hidden
         yield build.elementwise("norm", elements, spec.norms_per_layer)
         yield from _projections(build, group.attention, hidden)
-        yield from _feed_forward(build, group, hidden, stored, split)
+        yield from _feed_forward(build, group.feed_forward, hidden, split)
         if stored.quantises_activations:
-            inputs = _quantised_inputs(group, stored, hidden, ranks)
+            inputs = _quantised_inputs(group, own, hidden, ranks)
             if inputs:
                 yield build.elementwise("activation_quantisation", sum(inputs) * 3 // 2, len(inputs))
 
@@ -76,7 +80,8 @@ def all_reduces(spec: ModelSpec, exchanges: int = 0, embeds: bool = True) -> Ite
     the vocabulary (Megatron-LM, arXiv:1909.08053, section 3).
     """
     hidden_bytes = spec.hidden_size * int(ACTIVATION_BYTES)
-    yield AllReduce("all_reduce", 2 * spec.layers - exchanges, hidden_bytes)
+    sums = sum(group.count * (1 if spec.parallel_blocks else group.blocks) for group in spec.layer_groups)
+    yield AllReduce("all_reduce", sums - exchanges, hidden_bytes)
     if embeds:
         yield AllReduce("embedding_all_reduce", 1, hidden_bytes)
     summed = sum(group.count for group in spec.layer_groups if _norm_across_heads(group))
@@ -127,10 +132,12 @@ class _OperatorBuilder:
 
 
 def _projections(
-    everywhere: _OperatorBuilder, attention: Attention | LatentAttention | LinearAttention, hidden: int
+    everywhere: _OperatorBuilder, attention: CachedAttention | Recurrent | None, hidden: int
 ) -> Iterator[Operator]:
-    if isinstance(attention, LinearAttention):
-        yield from _linear_projections(everywhere, attention, hidden)
+    if attention is None:
+        return
+    if isinstance(attention, Recurrent):
+        yield from _recurrent_projections(everywhere, attention, hidden)
         return
     heads, build = attention.query_heads, everywhere.of(Role.ATTENTION)
     if isinstance(attention, Attention):
@@ -166,11 +173,19 @@ def _projections(
     yield output.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
 
 
-def _linear_projections(everywhere: _OperatorBuilder, attention: LinearAttention, hidden: int) -> Iterator[Operator]:
-    """Queries, keys, values and gates of the output; two gates of the state for each head; norm and output."""
+def _recurrent_projections(everywhere: _OperatorBuilder, attention: Recurrent, hidden: int) -> Iterator[Operator]:
+    """Queries, keys, values and gates of the output; two gates of the state for each head; norm and output.
+
+    State spaces and short convolutions have all of them in one matrix; Mamba-1 makes a channel's steps from its inputs.
+    """
     heads, values = attention.value_heads, attention.value_heads * attention.value_head_dim
     build, gates = everywhere.of(Role.ATTENTION), everywhere.of(Role.GATE)
-    if attention.apart:
+    if not isinstance(attention, LinearAttention):
+        yield build.matmul("linear_projection", hidden, attention.projected, split="columns")
+        if isinstance(attention, StateSpace) and attention.step_rank is not None:
+            yield gates.matmul("state_projection", values, attention.step_rank + 2 * attention.state_size, split="rows")
+            yield gates.matmul("step_projection", attention.step_rank, values, split="columns")
+    elif attention.apart:
         yield build.matmul("linear_projection", hidden, attention.convolved, split="columns")
         yield build.matmul("output_gate_projection", hidden, values, split="columns")
         yield replace(gates, count=2 * gates.count).matmul("state_gate_projection", hidden, heads, split="columns")
@@ -190,13 +205,15 @@ def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, rank
     """
     attention, block = group.attention, group.feed_forward
     found: list[int] = []
-    if Role.ATTENTION in stored.of:
+    if attention is not None and Role.ATTENTION in stored.of:
         found += [hidden] + [0, 0] * isinstance(attention, LatentAttention)
         if isinstance(attention, LinearAttention) and attention.apart:
             found += [hidden]
-    if Role.ATTENTION_OUTPUT in stored.of:
-        heads = attention.value_heads if isinstance(attention, LinearAttention) else attention.query_heads
+    if attention is not None and Role.ATTENTION_OUTPUT in stored.of:
+        heads = attention.value_heads if isinstance(attention, Recurrent) else attention.query_heads
         found += [heads_per_rank(heads, ranks) * attention.value_head_dim]
+    if block is None:
+        return found
     if isinstance(block, DenseFeedForward):
         return found + [hidden, -(-block.intermediate_size // ranks)] * (Role.LINEAR in stored.of)
     if Role.EXPERT in stored.of:
@@ -206,15 +223,14 @@ def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, rank
     return found
 
 
-def _feed_forward(
-    build: _OperatorBuilder, group: LayerGroup, hidden: int, stored: WeightFormat, split: Split
-) -> Iterator[Operator]:
-    block = group.feed_forward
+def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: int, split: Split) -> Iterator[Operator]:
+    if block is None:
+        return
     up_matrices = 2 if block.gated else 1
     if isinstance(block, DenseFeedForward):
         yield from _mlp(build.of(Role.LINEAR), "mlp", hidden, block.intermediate_size, up_matrices)
         return
-    assert isinstance(block, MixtureOfExperts)
+    stored = build.of(Role.EXPERT).stored
     router = _OperatorBuilder(build.count, WEIGHT_FORMATS[block.router_dtype], build.ranks)
     yield router.matmul("router", hidden, block.experts)
     yield build.elementwise("expert_choice", ROUTER_SCORE_ELEMENTS * block.experts)

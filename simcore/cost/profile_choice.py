@@ -8,7 +8,7 @@ from pathlib import Path
 from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
 from simcore.cost.kernel_prices import expert_dtypes, table_dtype
 from simcore.errors import InputError, nearest_name
-from simcore.models import LatentAttention, LinearAttention, MixtureOfExperts, ModelSpec
+from simcore.models import Attention, LatentAttention, LinearAttention, MixtureOfExperts, ModelSpec
 from simcore.models.weight_formats import EXPERTS, weight_format
 
 AUTO, ROOFLINE = "auto", "roofline"
@@ -46,7 +46,7 @@ def needed_kinds(spec: ModelSpec, ranks: int) -> frozenset[str]:
             kinds |= LINEAR_KINDS
         elif isinstance(group.attention, LatentAttention):
             kinds |= LATENT_KINDS
-        else:
+        elif isinstance(group.attention, Attention):
             kinds |= {"context_attention", "generation_attention"}
         if isinstance(group.feed_forward, MixtureOfExperts):
             kinds.add("moe")

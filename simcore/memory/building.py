@@ -51,7 +51,7 @@ def build_memory(
     namespace = _namespace(cache.share_between_tenants, cache.salt)
 
     expiry = None if cache.expires_after_s is None else Expiry(cache.expires_after_s, now_s)
-    facts = spec, section.block_size_tokens, kv_bytes_per_token(spec, kv_format(scenario))
+    facts = spec, section.block_size_tokens, kv_bytes_per_token(spec, kv_format(scenario, spec))
 
     def ranking() -> Eviction:
         policy: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")

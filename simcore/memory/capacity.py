@@ -9,12 +9,11 @@ from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.kv_groups import KvCacheLayout, kv_cache_layout, pipeline_stages
 from simcore.memory.recurrent_state import request_state_bytes
 from simcore.models import (
-    Attention,
+    CachedAttention,
     DenseFeedForward,
-    LatentAttention,
-    LinearAttention,
-    MixtureOfExperts,
+    FeedForward,
     ModelSpec,
+    Recurrent,
     heads_per_rank,
     rank_weight_bytes,
 )
@@ -228,20 +227,24 @@ class MemoryDemand:
 
 
 def _block_width(
-    block: DenseFeedForward | MixtureOfExperts,
-    attention: Attention | LatentAttention | LinearAttention,
+    block: FeedForward | None,
+    attention: CachedAttention | Recurrent | None,
     ranks: int,
     data_groups: int,
 ) -> int:
     """Elements per token alive inside a layer's widest block on one rank."""
-    matrices = 3 if block.gated else 2
-    if isinstance(block, DenseFeedForward):
+    matrices = 3 if block is None or block.gated else 2
+    if block is None:
+        feed_forward = 0
+    elif isinstance(block, DenseFeedForward):
         feed_forward = matrices * -(-block.intermediate_size // ranks)
     else:
         routed = block.experts_per_token * matrices * -(-block.expert_intermediate_size // (ranks * data_groups))
         feed_forward = routed + matrices * -(-block.shared_intermediate_size // ranks)
-    if isinstance(attention, LinearAttention):
-        projected = attention.convolved + 2 * attention.value_heads * attention.value_head_dim
+    if attention is None:
+        return feed_forward
+    if isinstance(attention, Recurrent):
+        projected = attention.projected + attention.value_heads * attention.value_head_dim
         return max(feed_forward, -(-projected // ranks))
     query = heads_per_rank(attention.query_heads, ranks) * 2 * attention.value_head_dim
     return max(feed_forward, query)

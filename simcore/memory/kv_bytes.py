@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from simcore.errors import InputError, UnknownNameError
-from simcore.models.spec import Attention, LatentAttention, LinearAttention, ModelSpec, heads_per_rank
+from simcore.models.spec import CachedAttention, LatentAttention, ModelSpec, heads_per_rank
 
 KV_DTYPE_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}
 """Bits of one number of the cache."""
@@ -49,7 +49,7 @@ class KvFormat:
             raise InputError("precision.kv_scales", scales, f"auto or tensor, since {dtype} is not quantised")
         return cls(dtype, scales, group_size)
 
-    def layer_bytes(self, attention: Attention | LatentAttention, tokens: int, ranks: int = 1) -> int:
+    def layer_bytes(self, attention: CachedAttention, tokens: int, ranks: int = 1) -> int:
         """Bytes that ``tokens`` tokens, stored together, take in one layer on one of ``ranks`` tensor-parallel ranks.
 
         Ranks share the heads; a rank holds at least one. A latent (DeepSeek-V2, arXiv:2405.04434) is held whole by
@@ -75,7 +75,7 @@ class KvFormat:
             scales = tokens * (2 if key_width else 1) * (heads if self.scales == "token-head" else 1)
         return scales * _SCALE_BYTES[self.scales]
 
-    def layer_bytes_per_token(self, attention: Attention | LatentAttention, ranks: int = 1) -> float:
+    def layer_bytes_per_token(self, attention: CachedAttention, ranks: int = 1) -> float:
         """The same for one token of many, scales that tokens share spread over them."""
         together = self.group_size if self.scales == "channel-group" else 1
         return self.layer_bytes(attention, together, ranks) / together
@@ -105,10 +105,10 @@ def kv_bytes_per_token(
     return -int(-total // 1)
 
 
-def attention_counts(spec: ModelSpec) -> dict[Attention | LatentAttention, int]:
+def attention_counts(spec: ModelSpec) -> dict[CachedAttention, int]:
     """How many layers have each kind of attention with a KV cache, in the order in which the model names them."""
-    counts: dict[Attention | LatentAttention, int] = {}
+    counts: dict[CachedAttention, int] = {}
     for group in spec.layer_groups:
-        if not isinstance(group.attention, LinearAttention):
+        if isinstance(group.attention, CachedAttention):
             counts[group.attention] = counts.get(group.attention, 0) + group.count
     return counts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from simcore.errors import CapacityError
 from simcore.memory.kv_bytes import KvFormat, own_caches
-from simcore.models.spec import Attention, LatentAttention, LinearAttention, ModelSpec
+from simcore.models.spec import CachedAttention, ModelSpec
 
 _ALIKE = 1.5
 """Kinds of layers whose counts differ by less than this factor make one group each, the smaller padded."""
@@ -133,12 +133,12 @@ def kv_cache_layout(
     return KvCacheLayout(tuple(groups), block_bytes)
 
 
-def _alike(spec: ModelSpec) -> dict[Attention | LatentAttention, list[int]]:
+def _alike(spec: ModelSpec) -> dict[CachedAttention, list[int]]:
     """The layers of each kind of attention with a KV cache, by position in the model."""
-    layers: dict[Attention | LatentAttention, list[int]] = {}
+    layers: dict[CachedAttention, list[int]] = {}
     for index in range(spec.layers):
         (group,) = spec.of_layers(range(index, index + 1))
-        if not isinstance(group.attention, LinearAttention):
+        if isinstance(group.attention, CachedAttention):
             layers.setdefault(group.attention, []).append(index)
     return layers
 

@@ -23,10 +23,14 @@ def weight_dtype(scenario: Scenario, spec: ModelSpec) -> str:
     return spec.dtype if scenario.precision.weights == "auto" else scenario.precision.weights
 
 
-def kv_format(scenario: Scenario) -> KvFormat:
-    """The number format of the KV cache; raises ``InputError`` where scales and dtype do not go together."""
+def kv_format(scenario: Scenario, spec: ModelSpec) -> KvFormat:
+    """The number format of the KV cache, as stated, or as the checkpoint states it, or else 16 bits.
+
+    Raises ``InputError`` where scales and dtype do not go together.
+    """
     precision = scenario.precision
-    return KvFormat.of(precision.kv_cache, precision.kv_scales, precision.kv_group_size)
+    dtype = (spec.kv_dtype or "bf16") if precision.kv_cache == "auto" else precision.kv_cache
+    return KvFormat.of(dtype, precision.kv_scales, precision.kv_group_size)
 
 
 def why_windows_stay(scenario: Scenario, layout: KvCacheLayout, shares_content: bool) -> str | None:
@@ -63,7 +67,7 @@ def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
     return MemoryDemand(
         spec,
         weight_dtype(scenario, spec),
-        kv_format(scenario),
+        kv_format(scenario, spec),
         memory.block_size_tokens,
         batching.get("max_batched_tokens", spec.max_context_tokens),
         batching.get("max_running_requests", 1),
@@ -263,8 +267,9 @@ class MemoryPlan:
         Where sliding windows count in the price of a step but release no blocks, a long request is taken to hold more
         of them than it would in the engine.
         """
+        of_model = self.demand.spec.notices
         if self.demand.hybrid or not len(tokens) or not self.releasing_layout.releases:
-            return ()
+            return of_model
         typical = round(tokens.mean())
         kept = self.request_blocks / self.layout.blocks_held(typical)
         factor = self.releasing_blocks() / self.releasing_layout.blocks_held(typical) / kept
@@ -277,4 +282,4 @@ class MemoryPlan:
         )
         if self.given:
             notice += " memory.num_gpu_blocks counts blocks of all layers, an engine's log blocks of one group of them."
-        return (notice,)
+        return (*of_model, notice)

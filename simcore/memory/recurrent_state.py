@@ -3,7 +3,7 @@
 from collections import Counter
 
 from simcore.errors import InputError
-from simcore.models import LinearAttention, ModelSpec
+from simcore.models import ModelSpec, Recurrent
 from simcore.scenario import Scenario
 
 STATE_BYTES = 4
@@ -12,7 +12,7 @@ CONVOLUTION_BYTES = 2
 """The last inputs of the convolution are kept as activations are, in 16 bits."""
 
 
-def state_bytes(attention: LinearAttention, ranks: int = 1) -> int:
+def state_bytes(attention: Recurrent, ranks: int = 1) -> int:
     """Bytes that a request has in one layer, on one of ``ranks`` that share out the key heads."""
     heads = -(-attention.value_heads // ranks)
     state = heads * attention.key_head_dim * attention.value_head_dim * STATE_BYTES
@@ -20,11 +20,11 @@ def state_bytes(attention: LinearAttention, ranks: int = 1) -> int:
     return state + inputs * CONVOLUTION_BYTES
 
 
-def linear_attention_counts(spec: ModelSpec) -> dict[LinearAttention, int]:
+def linear_attention_counts(spec: ModelSpec) -> dict[Recurrent, int]:
     """How many layers have each kind of linear attention, in the order in which the model's groups name them."""
-    counts: Counter[LinearAttention] = Counter()
+    counts: Counter[Recurrent] = Counter()
     for group in spec.layer_groups:
-        if isinstance(group.attention, LinearAttention):
+        if isinstance(group.attention, Recurrent):
             counts[group.attention] += group.count
     return dict(counts)
 
@@ -42,7 +42,7 @@ def check_recurrent_state(scenario: Scenario, spec: ModelSpec, shares_content: b
     """
     if not spec.has_linear_attention:
         return
-    memory, why = scenario.memory, f"since {spec.name} has layers of linear attention, whose states are not"
+    memory, why = scenario.memory, f"since {spec.name} has layers whose states are not"
     if memory.prefix_caching and shares_content:
         raise InputError("memory.prefix_caching", True, f"false, {why} kept")
     if memory.tiers:

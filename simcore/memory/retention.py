@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from simcore.models import LinearAttention, ModelSpec
+from simcore.models import CachedAttention, ModelSpec
 from simcore.scenario import Retention
 
 _SINK_TOKENS = 4
@@ -25,14 +25,14 @@ def with_retention(spec: ModelSpec, retention: Retention, block_size_tokens: int
     if kept_tokens is None:
         return spec
     groups = tuple(
-        group
-        if isinstance(group.attention, LinearAttention)
-        else replace(
+        replace(
             group,
             attention=replace(
                 group.attention, window_tokens=min(kept_tokens, group.attention.window_tokens or kept_tokens)
             ),
         )
+        if isinstance(group.attention, CachedAttention)
+        else group
         for group in spec.layer_groups
     )
     return replace(spec, layer_groups=groups)

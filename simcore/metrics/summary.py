@@ -222,7 +222,7 @@ def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dic
         "blocks_per_replica": facts.total_blocks,
         "capacity_tokens_per_replica": facts.total_blocks // facts.block_tables * block_size,
         "bytes_per_token": kv_bytes_per_token(
-            facts.spec, kv_format(scenario), sharing_layers=scenario.memory.kv_sharing_layers
+            facts.spec, kv_format(scenario, facts.spec), sharing_layers=scenario.memory.kv_sharing_layers
         ),
         "peak_used_blocks": facts.peak_used_blocks,
         "mean_used_share": held / (all_blocks * end_s) if end_s else None,

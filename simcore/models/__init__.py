@@ -12,12 +12,14 @@ from simcore.errors import FileError, UnknownNameError, nearest_name
 from simcore.files import opening
 from simcore.models.catalogue import Preset, Published, load_preset, load_preset_spec, preset_names
 from simcore.models.config_file import load_config_file, read_config
+from simcore.models.recurrent import LinearAttention, Recurrent, ShortConvolution, StateSpace
 from simcore.models.spec import (
     Attention,
+    CachedAttention,
     DenseFeedForward,
+    FeedForward,
     LatentAttention,
     LayerGroup,
-    LinearAttention,
     MixtureOfExperts,
     ModelSpec,
     heads_per_rank,
@@ -32,7 +34,9 @@ from simcore.models.weights import (
 
 __all__ = [
     "Attention",
+    "CachedAttention",
     "DenseFeedForward",
+    "FeedForward",
     "LatentAttention",
     "LayerGroup",
     "LinearAttention",
@@ -41,6 +45,9 @@ __all__ = [
     "ParameterCount",
     "Preset",
     "Published",
+    "Recurrent",
+    "ShortConvolution",
+    "StateSpace",
     "count_parameters",
     "heads_per_rank",
     "input_embedding_parameters",

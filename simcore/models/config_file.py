@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from simcore.errors import FileError, InputError
 from simcore.files import check_path, read_json
+from simcore.models.checkpoint_format import modelopt_keys, read_checkpoint_format
 from simcore.models.families import FAMILIES, DecoderConfig
 from simcore.models.spec import ModelSpec
 from simcore.validation import explain
@@ -21,6 +22,8 @@ _SHARED_KEYS = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddi
 def load_config_file(path: Path) -> ModelSpec:
     """The model described by a ``config.json``, or by the one in a folder; named after the folder or the file.
 
+    An ``hf_quant_config.json`` beside it says how the checkpoint is quantised, where it does not say so itself.
+
     Raises ``FileError`` if there is no such file or it is not JSON, ``InputError`` if a key is missing or absurd.
     """
     check_path(path)
@@ -28,6 +31,9 @@ def load_config_file(path: Path) -> ModelSpec:
     config = read_json(file)
     if not isinstance(config, dict):
         raise FileError(file, "expected a JSON object of configuration keys")
+    beside = file.with_name("hf_quant_config.json")
+    if file.name == "config.json" and not config.get("quantization_config") and beside.exists():
+        config = config | {"quantization_config": modelopt_keys(read_json(beside), str(beside))}
     name = file.resolve().parent.name if file.name == "config.json" else file.stem
     return read_config(config, name, source=f"{file}: ")
 
@@ -47,9 +53,11 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
     if config.get("torch_dtype") is None and "dtype" in config:
         config = {**config, "torch_dtype": config["dtype"]}
     try:
-        return family.model_validate(config).spec(name)
+        read = family.model_validate(config)
     except ValidationError as error:
         raise explain(error, family, source) from None
+    keys = read.quantization_config
+    return read.spec(name, read_checkpoint_format(keys, source) if keys else None)
 
 
 def _family(config: Mapping[str, Any], source: str) -> type[DecoderConfig]:

@@ -4,6 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from math import gcd
 
+from simcore.models.recurrent import Recurrent
+from simcore.models.weight_formats import Role
+
 
 @dataclass(frozen=True, slots=True)
 class Attention:
@@ -58,39 +61,6 @@ class LatentAttention:
 
 
 @dataclass(frozen=True, slots=True)
-class LinearAttention:
-    """Gated delta rule (Yang et al., arXiv:2412.06464): one state per value head, whatever the context.
-
-    Each of ``key_heads`` serves as many of ``value_heads``. The state is ``key_head_dim`` x ``value_head_dim`` numbers
-    a value head; queries, keys and values pass a causal convolution over ``convolution_width`` tokens before, whose
-    last inputs are kept too. Projections to the output's gate and to the two of the state stand ``apart`` in
-    checkpoints of Qwen3.5, and so does SGLang 0.5.9 multiply by them; those of Qwen3-Next are two matrices in all.
-    """
-
-    key_heads: int
-    value_heads: int
-    key_head_dim: int
-    value_head_dim: int
-    convolution_width: int = 4
-    apart: bool = False
-
-    @property
-    def query_heads(self) -> int:
-        """As many as key heads."""
-        return self.key_heads
-
-    @property
-    def kv_elements_per_token(self) -> int:
-        """None in the KV cache: a request has a state instead."""
-        return 0
-
-    @property
-    def convolved(self) -> int:
-        """Numbers of a token's queries, keys and values."""
-        return 2 * self.key_heads * self.key_head_dim + self.value_heads * self.value_head_dim
-
-
-@dataclass(frozen=True, slots=True)
 class DenseFeedForward:
     """A feed-forward block with one set of weights; ``gated`` has three matrices (SwiGLU, GeGLU), else two."""
 
@@ -120,13 +90,27 @@ class MixtureOfExperts:
     shared_gate: bool = False
 
 
+CachedAttention = Attention | LatentAttention
+"""Attention whose tokens leave something in the KV cache."""
+FeedForward = DenseFeedForward | MixtureOfExperts
+
+
 @dataclass(frozen=True, slots=True)
 class LayerGroup:
-    """``count`` layers alike in everything but their place."""
+    """``count`` layers alike in everything but their place; a layer of some hybrids has one of its two blocks alone.
+
+    Matrices of the roles ``kept`` are in 16 bits in the checkpoint, though its format is for them.
+    """
 
     count: int
-    attention: Attention | LatentAttention | LinearAttention
-    feed_forward: DenseFeedForward | MixtureOfExperts
+    attention: CachedAttention | Recurrent | None
+    feed_forward: FeedForward | None
+    kept: frozenset[Role] = frozenset()
+
+    @property
+    def blocks(self) -> int:
+        """How many of the two blocks the layers have."""
+        return (self.attention is not None) + (self.feed_forward is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +124,9 @@ class ModelSpec:
     ``embedding_size`` is the width of the token embedding and head where it differs from the hidden size (opt-350m
     alone): one projection leads in, another out. Vision towers and multi-token-prediction modules are no part of it.
     ``layer_order`` is the position in ``layer_groups`` of each layer's group, from the first layer to the last; where
-    it is empty the groups follow each other as they stand.
+    it is empty the groups follow each other as they stand. With ``parallel_blocks`` the MLP reads what attention reads,
+    and both results are summed in one. ``kv_dtype`` is the number format that the checkpoint states for the KV cache,
+    ``notices`` are what a user must know of how the model was read.
     """
 
     name: str
@@ -157,6 +143,9 @@ class ModelSpec:
     final_norm: bool = True
     embedding_size: int | None = None
     layer_order: tuple[int, ...] = ()
+    parallel_blocks: bool = False
+    kv_dtype: str | None = None
+    notices: tuple[str, ...] = ()
 
     @property
     def layers(self) -> int:
@@ -166,12 +155,12 @@ class ModelSpec:
     @property
     def common_heads(self) -> int:
         """What tensor-parallel ranks must divide so that each has whole heads in every layer."""
-        return gcd(*(group.attention.query_heads for group in self.layer_groups))
+        return gcd(*(group.attention.query_heads for group in self.layer_groups if group.attention is not None))
 
     @property
     def has_linear_attention(self) -> bool:
         """Whether requests have states in some layers instead of keys and values."""
-        return any(isinstance(group.attention, LinearAttention) for group in self.layer_groups)
+        return any(isinstance(group.attention, Recurrent) for group in self.layer_groups)
 
     def of_layers(self, layers: range) -> tuple[LayerGroup, ...]:
         """The layer groups of a part of the model: those layers, counted from 0, that a pipeline stage holds."""
@@ -188,7 +177,11 @@ class ModelSpec:
     @property
     def kv_elements_per_token(self) -> int:
         """Numbers that one token leaves in the KV cache, all layers together (windows not yet released)."""
-        return sum(group.count * group.attention.kv_elements_per_token for group in self.layer_groups)
+        return sum(
+            group.count * group.attention.kv_elements_per_token
+            for group in self.layer_groups
+            if group.attention is not None
+        )
 
 
 def heads_per_rank(heads: int, ranks: int) -> int:

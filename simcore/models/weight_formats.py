@@ -1,5 +1,6 @@
 """Formats in which weights are stored: what a matrix takes, and in which numbers the tensor cores multiply."""
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -120,6 +121,8 @@ WEIGHT_FORMATS: dict[str, WeightFormat] = {
     )
 }
 
+_INTEGERS = re.compile(r"int(?P<bits>[2348])(?P<symmetric>-sym)?-(?:g(?P<group>[1-9][0-9]*)|channel)")
+
 WeightFormatName = Literal[
     "bf16",
     "fp16",
@@ -138,7 +141,23 @@ WeightFormatName = Literal[
 
 
 def weight_format(name: str) -> WeightFormat:
-    """The format of this name; raises ``UnknownNameError`` for any other."""
-    if name not in WEIGHT_FORMATS:
+    """The format of this name; raises ``UnknownNameError`` for any other.
+
+    Beside the formats listed there are integers as checkpoints may have them: "int4-g64" is weight-only, with a 16-bit
+    scale and a zero point per 64 inputs; "int8-sym-channel" has no zero points and a scale per output channel.
+    """
+    if name in WEIGHT_FORMATS:
+        return WEIGHT_FORMATS[name]
+    integers = _INTEGERS.fullmatch(name)
+    if integers is None:
         raise UnknownNameError("precision.weights", name, tuple(WEIGHT_FORMATS))
-    return WEIGHT_FORMATS[name]
+    bits, symmetric, group = int(integers["bits"]), integers["symmetric"], integers["group"]
+    return WeightFormat(
+        name,
+        bits,
+        "bf16",
+        16 if symmetric else 16 + bits,
+        scale_rows=1,
+        scale_columns=int(group) if group else ONE_SCALE,
+        kernels="int4" if bits == 4 else "",
+    )

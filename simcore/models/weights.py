@@ -1,44 +1,23 @@
 """Every weight tensor of a model, and what follows from their sizes: parameters, bytes, and a rank's share of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from simcore.errors import InputError
+from simcore.models.recurrent import Recurrent
+from simcore.models.recurrent_weights import recurrent_weights
 from simcore.models.spec import (
     Attention,
+    CachedAttention,
     DenseFeedForward,
+    FeedForward,
     LatentAttention,
-    LinearAttention,
     MixtureOfExperts,
     ModelSpec,
 )
+from simcore.models.tensors import Weight, matrix, vector
 from simcore.models.weight_formats import EXPERTS, Role, WeightFormat, weight_format
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """``copies`` tensors of ``rows`` x ``columns`` (output x input), of which one token uses ``active``.
-
-    ``shards`` is into how many parts tensor parallelism can split one: 1 where every rank holds it whole, None where
-    there is no such limit.
-    """
-
-    role: Role
-    rows: int
-    columns: int
-    copies: int
-    active: int
-    shards: int | None = None
-
-    @property
-    def elements(self) -> int:
-        """Numbers in one copy."""
-        return self.rows * self.columns
-
-    def times(self, layers: int) -> "Weight":
-        """The same tensor in each of ``layers`` layers."""
-        return replace(self, copies=self.copies * layers, active=self.active * layers)
 
 
 class ParameterCount(NamedTuple):
@@ -58,22 +37,23 @@ def weights(spec: ModelSpec, layers: range | None = None) -> Iterator[Weight]:
     first, last = layers.start == 0, layers.stop == spec.layers
     width = spec.embedding_size or spec.hidden_size
     if first and not spec.tied_embeddings:
-        yield _matrix(spec.vocabulary_size, width, Role.INPUT_EMBEDDING)
+        yield matrix(spec.vocabulary_size, width, Role.INPUT_EMBEDDING)
     if last or (first and spec.tied_embeddings):
-        yield _matrix(spec.vocabulary_size, width, Role.HEAD)
+        yield matrix(spec.vocabulary_size, width, Role.HEAD)
     if spec.embedding_size is not None and first:
-        yield _matrix(spec.hidden_size, width, shards=1)
+        yield matrix(spec.hidden_size, width, shards=1)
     if spec.embedding_size is not None and last:
-        yield _matrix(width, spec.hidden_size, shards=1)
+        yield matrix(width, spec.hidden_size, shards=1)
     if spec.learned_positions and first:
-        yield _matrix(spec.learned_positions, spec.hidden_size, Role.INPUT_EMBEDDING, shards=1)
+        yield matrix(spec.learned_positions, spec.hidden_size, Role.INPUT_EMBEDDING, shards=1)
     norms = len(layers) * spec.norms_per_layer + (spec.final_norm and last)
-    yield _vector(spec.hidden_size).times(norms * (2 if spec.norm_bias else 1))
+    yield vector(spec.hidden_size).times(norms * (2 if spec.norm_bias else 1))
     for group in spec.of_layers(layers):
-        for weight in _attention(group.attention, spec.hidden_size):
-            yield weight.times(group.count)
-        for weight in _feed_forward(group.feed_forward, spec.hidden_size):
-            yield weight.times(group.count)
+        for weight in (
+            *_mixer(group.attention, spec.hidden_size),
+            *_feed_forward(group.feed_forward, spec.hidden_size),
+        ):
+            yield replace(weight.times(group.count), kept=weight.role in group.kept)
 
 
 def count_parameters(spec: ModelSpec) -> ParameterCount:
@@ -103,7 +83,8 @@ def weight_bytes(spec: ModelSpec, dtype: str | None = None) -> int:
     Raises ``UnknownNameError`` for an unknown format, ``InputError`` for one for experts in a model without any.
     """
     chosen = _checked_format(spec, dtype)
-    return sum(weight.copies * _tensor_bytes(weight, chosen) for weight in weights(spec))
+    own = chosen.name == spec.dtype
+    return sum(weight.copies * _tensor_bytes(weight, chosen, own) for weight in weights(spec))
 
 
 def rank_weight_bytes(
@@ -117,12 +98,12 @@ def rank_weight_bytes(
     them, whose others share each. Errors are those of ``weight_bytes``.
     """
     chosen = _checked_format(spec, dtype)
-    total = 0
+    total, own = 0, chosen.name == spec.dtype
     for weight in weights(spec, layers):
         copies, over = weight.copies, ranks
         if weight.role is Role.EXPERT:
             copies, over = -(-copies // expert), ranks * data // expert
-        total += copies * -(-_tensor_bytes(weight, chosen) // min(over, weight.shards or over))
+        total += copies * -(-_tensor_bytes(weight, chosen, own) // min(over, weight.shards or over))
     return total
 
 
@@ -134,91 +115,75 @@ def _checked_format(spec: ModelSpec, dtype: str | None) -> WeightFormat:
     return chosen
 
 
-def _tensor_bytes(weight: Weight, chosen: WeightFormat) -> int:
-    if weight.role in chosen.of:
+def _tensor_bytes(weight: Weight, chosen: WeightFormat, own: bool) -> int:
+    """Bytes of one copy; what the checkpoint leaves out counts in its ``own`` format alone."""
+    if weight.role in chosen.of and not (own and weight.kept):
         return chosen.matrix_bytes(weight.rows, weight.columns)
     return weight.elements * chosen.others_bytes
 
 
-def _matrix(
-    rows: int, columns: int, role: Role = Role.LINEAR, copies: int = 1, active: int = 1, shards: int | None = None
-) -> Weight:
-    return Weight(role, rows, columns, copies, active, shards)
-
-
-def _vector(length: int, copies: int = 1, active: int = 1, shards: int | None = 1) -> Weight:
-    return Weight(Role.VECTOR, 1, length, copies, active, shards)
-
-
-def _attention(attention: Attention | LatentAttention | LinearAttention, hidden_size: int) -> Iterator[Weight]:
-    if isinstance(attention, LatentAttention):
+def _mixer(attention: CachedAttention | Recurrent | None, hidden_size: int) -> Iterator[Weight]:
+    """The block of a layer that mixes tokens."""
+    if isinstance(attention, Attention):
+        yield from _attention(attention, hidden_size)
+    elif isinstance(attention, LatentAttention):
         yield from _latent_attention(attention, hidden_size)
-        return
-    if isinstance(attention, LinearAttention):
-        yield from _linear_attention(attention, hidden_size)
-        return
+    elif attention is not None:
+        yield from recurrent_weights(attention, hidden_size)
+
+
+def _attention(attention: Attention, hidden_size: int) -> Iterator[Weight]:
     gate_width = attention.value_head_dim if attention.output_gate else 0
     query_width = attention.query_heads * (attention.head_dim + gate_width)
     key_width = attention.kv_heads * attention.head_dim
     value_width = attention.kv_heads * attention.value_head_dim
     heads = attention.kv_heads
     for width, shards in ((query_width, None), (key_width, heads), (value_width, heads)):
-        yield _matrix(width, hidden_size, Role.ATTENTION, shards=shards)
+        yield matrix(width, hidden_size, Role.ATTENTION, shards=shards)
         if attention.projection_bias:
-            yield _vector(width, shards=shards)
-    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
+            yield vector(width, shards=shards)
+    yield matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
     if attention.output_bias:
-        yield _vector(hidden_size)
-    if attention.query_key_norm:
-        yield _vector(attention.head_dim, copies=2, active=2)
+        yield vector(hidden_size)
+    if attention.norm_across_heads:
+        yield vector(attention.query_heads * attention.head_dim)
+        yield vector(key_width)
+    elif attention.query_key_norm:
+        yield vector(attention.head_dim, copies=2, active=2)
     if attention.sinks:
-        yield _vector(attention.query_heads, shards=None)
+        yield vector(attention.query_heads, shards=None)
 
 
 def _latent_attention(attention: LatentAttention, hidden_size: int) -> Iterator[Weight]:
     query_width = attention.query_heads * (attention.nope_head_dim + attention.rope_head_dim)
     if attention.q_lora_rank is None:
-        yield _matrix(query_width, hidden_size, Role.ATTENTION)
+        yield matrix(query_width, hidden_size, Role.ATTENTION)
     else:
-        yield _matrix(attention.q_lora_rank, hidden_size, Role.ATTENTION, shards=1)
-        yield _vector(attention.q_lora_rank)
-        yield _matrix(query_width, attention.q_lora_rank, Role.ATTENTION)
-    yield _matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size, Role.ATTENTION, shards=1)
-    yield _vector(attention.kv_lora_rank)
+        yield matrix(attention.q_lora_rank, hidden_size, Role.ATTENTION, shards=1)
+        yield vector(attention.q_lora_rank)
+        yield matrix(query_width, attention.q_lora_rank, Role.ATTENTION)
+    yield matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size, Role.ATTENTION, shards=1)
+    yield vector(attention.kv_lora_rank)
     up_width = attention.query_heads * (attention.nope_head_dim + attention.value_head_dim)
-    yield _matrix(up_width, attention.kv_lora_rank, Role.ATTENTION)
-    yield _matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
+    yield matrix(up_width, attention.kv_lora_rank, Role.ATTENTION)
+    yield matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
 
 
-def _linear_attention(attention: LinearAttention, hidden_size: int) -> Iterator[Weight]:
-    """As ``Qwen3NextGatedDeltaNet`` in transformers has it; ranks hold whole heads, as in vLLM.
-
-    Twice by key heads: queries and keys. Twice by value heads: values and the gate on what was found, then the write
-    strength and the decay of each head's state.
-    """
-    by_key, by_value = attention.key_heads, attention.value_heads
-    key_width, value_width = by_key * attention.key_head_dim, by_value * attention.value_head_dim
-    yield _matrix(key_width, hidden_size, Role.ATTENTION, copies=2, active=2, shards=by_key)
-    yield _matrix(value_width, hidden_size, Role.ATTENTION, copies=2, active=2, shards=by_value)
-    yield _matrix(by_value, hidden_size, Role.GATE, copies=2, active=2, shards=by_value)
-    for width, copies, shards in ((key_width, 2, by_key), (value_width, 1, by_value)):
-        yield _vector(width * attention.convolution_width, copies, active=copies, shards=shards)
-    yield _vector(by_value, copies=2, active=2, shards=by_value)
-    yield _vector(attention.value_head_dim)
-    yield _matrix(hidden_size, value_width, Role.ATTENTION_OUTPUT, shards=by_value)
-
-
-def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) -> Iterator[Weight]:
+def _feed_forward(block: FeedForward | None, hidden_size: int) -> Iterator[Weight]:
     if isinstance(block, DenseFeedForward):
         yield from _dense(block, hidden_size)
-        return
-    yield _matrix(block.experts, hidden_size, Role.ROUTER, shards=1)
+    elif block is not None:
+        yield from _experts(block, hidden_size)
+
+
+def _experts(block: MixtureOfExperts, hidden_size: int) -> Iterator[Weight]:
+    yield matrix(block.experts, hidden_size, Role.ROUTER, shards=1)
     if block.router_bias:
-        yield _vector(block.experts)
+        yield vector(block.experts)
     if block.shared_intermediate_size:
         yield from _dense(DenseFeedForward(block.shared_intermediate_size, block.gated, block.bias), hidden_size)
         if block.shared_gate:
-            yield _matrix(1, hidden_size, Role.GATE, shards=1)
+            yield matrix(1, hidden_size, Role.GATE, shards=1)
     expert = DenseFeedForward(block.expert_intermediate_size, block.gated, block.bias)
     for weight in _dense(expert, hidden_size):
         role = Role.EXPERT if weight.role is Role.LINEAR else weight.role
@@ -228,8 +193,8 @@ def _feed_forward(block: DenseFeedForward | MixtureOfExperts, hidden_size: int) 
 
 def _dense(block: DenseFeedForward, hidden_size: int) -> Iterator[Weight]:
     into = 2 if block.gated else 1
-    yield _matrix(block.intermediate_size, hidden_size, copies=into, active=into)
-    yield _matrix(hidden_size, block.intermediate_size)
+    yield matrix(block.intermediate_size, hidden_size, copies=into, active=into)
+    yield matrix(hidden_size, block.intermediate_size)
     if block.bias:
-        yield _vector(block.intermediate_size, copies=into, active=into, shards=None)
-        yield _vector(hidden_size)
+        yield vector(block.intermediate_size, copies=into, active=into, shards=None)
+        yield vector(hidden_size)

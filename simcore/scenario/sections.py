@@ -75,13 +75,13 @@ class Cluster(_Section):
 
 
 class Precision(_Section):
-    """Number formats: ``weights`` by default as the model was published, ``kv_cache`` in 16 bits.
+    """Number formats, by default as the model was published: ``weights``, and ``kv_cache``, else in 16 bits.
 
     ``kv_scales`` tells how many numbers of a quantised cache share a scale (see ``simcore.memory.kv_bytes``).
     """
 
     weights: Literal["auto", WeightFormatName] = "auto"
-    kv_cache: Literal["bf16", "fp16", "fp32", "fp8", "int8", "int4"] = "bf16"
+    kv_cache: Literal["auto", "bf16", "fp16", "fp32", "fp8", "int8", "int4"] = "auto"
     kv_scales: Literal["auto", "tensor", "token", "token-head", "channel-group"] = "auto"
     kv_group_size: Annotated[int, Field(ge=1, le=1024)] = CHANNEL_GROUP
 

@@ -3,74 +3,22 @@
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
 from pydantic_core import PydanticKnownError
 
-from simcore.models.spec import (
-    Attention,
-    DenseFeedForward,
-    LatentAttention,
-    LayerGroup,
-    LinearAttention,
-    MixtureOfExperts,
-    ModelSpec,
-)
+from simcore.models.left_out_modules import CheckpointFormat
+from simcore.models.recurrent import Recurrent
+from simcore.models.spec import Attention, CachedAttention, FeedForward, LayerGroup, ModelSpec
 
-Layer = tuple[Attention | LatentAttention | LinearAttention, DenseFeedForward | MixtureOfExperts]
+Layer = tuple[CachedAttention | Recurrent | None, FeedForward | None]
 # Published models have at most some hundred layers; a number beyond this is a slip of the pen.
 LayerCount = Annotated[int, Field(gt=0, le=10_000)]
 LayerType = Literal["full_attention", "sliding_attention"]
 
 _DTYPES: Mapping[str | None, str] = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-
-
-class ScaledQuantization(BaseModel):
-    """How the weights of a published checkpoint are quantised where a keyword tells."""
-
-    quant_method: Literal["fp8", "mxfp4"]
-    weight_block_size: tuple[Literal[128], Literal[128]] | None = Field(None, strict=False)
-
-    @property
-    def weight_format(self) -> str:
-        """The name of the format, see ``simcore.models.weight_formats``."""
-        return "fp8-block" if self.quant_method == "fp8" and self.weight_block_size else self.quant_method
-
-
-class _PackedWeights(BaseModel):
-    num_bits: Literal[4]
-    group_size: Literal[32]
-    symmetric: Literal[True]
-    type: Literal["int"]
-
-
-class _PackedGroup(BaseModel):
-    weights: _PackedWeights
-
-
-class PackedQuantization(BaseModel):
-    """A checkpoint of compressed-tensors; known are 4-bit integers in groups of 32, of routed experts alone.
-
-    ``ignore`` are the matrices that keep 16 bits, which must be all others: those of attention and of shared experts
-    are asked for by name.
-    """
-
-    quant_method: Literal["compressed-tensors"]
-    config_groups: dict[str, _PackedGroup]
-    ignore: list[str]
-    weight_format: ClassVar[str] = "int4-experts"
-
-    @field_validator("ignore")
-    @classmethod
-    def _experts_alone_are_quantised(cls, ignore: list[str]) -> list[str]:
-        for name in ("self_attn", "shared_experts"):
-            if not any(name in pattern for pattern in ignore):
-                raise ValueError(f"patterns that leave out {name}, as only quantised experts are supported")
-        return ignore
-
-
-Quantization = Annotated[ScaledQuantization | PackedQuantization, Field(discriminator="quant_method")]
 
 
 class DecoderConfig(BaseModel):
@@ -93,7 +41,7 @@ class DecoderConfig(BaseModel):
     num_attention_heads: PositiveInt
     max_position_embeddings: PositiveInt
     tie_word_embeddings: bool = False
-    quantization_config: Quantization | None = None
+    quantization_config: dict[str, Any] | None = None
     torch_dtype: Literal["float32", "bfloat16", "float16"] | None = Field(None, validate_default=True)
 
     @abstractmethod
@@ -104,24 +52,33 @@ class DecoderConfig(BaseModel):
         """Facts of a ``ModelSpec`` in which the family departs from the defaults there."""
         return {}
 
-    def spec(self, name: str) -> ModelSpec:
-        """The model's facts, under ``name``."""
-        in_order = [self.layer(index) for index in range(self.num_hidden_layers)]
-        layers = Counter(in_order)
-        places = {layer: place for place, layer in enumerate(layers)}
-        quantised = self.quantization_config
+    def spec(self, name: str, checkpoint: CheckpointFormat | None = None) -> ModelSpec:
+        """The model's facts, under ``name``, of a ``checkpoint`` that is quantised or (None) is not."""
+        in_order = [LayerGroup(1, *self.layer(index)) for index in range(self.num_hidden_layers)]
+        dtype = _DTYPES.get(self.torch_dtype, "")
+        notices: list[str] = []
+        if checkpoint is not None:
+            dtype, in_order, notices = checkpoint.of_layers(in_order)
+        counts = Counter(in_order)
+        places = {layer: place for place, layer in enumerate(counts)}
         return ModelSpec(
             name=name,
             family=self.model_types[0],
             hidden_size=self.hidden_size,
-            layer_groups=tuple(LayerGroup(count, *layer) for layer, count in layers.items()),
+            layer_groups=tuple(replace(layer, count=count) for layer, count in counts.items()),
             vocabulary_size=self.vocab_size,
             max_context_tokens=self.max_position_embeddings,
             tied_embeddings=self.tie_word_embeddings,
-            dtype=quantised.weight_format if quantised else _DTYPES[self.torch_dtype],
+            dtype=dtype,
             layer_order=tuple(places[layer] for layer in in_order),
+            kv_dtype=None if checkpoint is None else checkpoint.kv_cache,
+            notices=(*self.notices(), *notices),
             **self.particulars(),
         )
+
+    def notices(self) -> tuple[str, ...]:
+        """What a user must know of how the family is read."""
+        return ()
 
     def visible_window(self, window_tokens: int | None) -> int | None:
         """``window_tokens``, or None where it spans the whole context and so hides nothing."""
@@ -132,7 +89,7 @@ class DecoderConfig(BaseModel):
     @field_validator("torch_dtype")
     @classmethod
     def _some_precision_is_stated(cls, dtype: str | None, info: ValidationInfo) -> str | None:
-        if dtype is None and info.data.get("quantization_config", "broken") is None:
+        if dtype is None and not info.data.get("quantization_config", "broken"):
             raise PydanticKnownError("missing")
         return dtype
 

@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationInfo, field_validator
 
 from simcore.models.families.base import GroupedQueryConfig, Layer, RoutedConfig
-from simcore.models.spec import DenseFeedForward, LinearAttention, MixtureOfExperts
+from simcore.models.recurrent import LinearAttention
+from simcore.models.spec import DenseFeedForward, MixtureOfExperts
 
 
 class AlternatingConfig(GroupedQueryConfig):

@@ -225,8 +225,9 @@ def test_layers_are_grouped_by_kind_and_none_is_lost(types):
             "text_config.layer_types is ['full_attention'], expected one entry for each of the 62 layers, not 1.",
         ),
         (
-            {**DEEPSEEK_V3, "quantization_config": {"quant_method": "awq"}},
-            "quantization_config.quant_method is 'awq', expected one of compressed-tensors, fp8, mxfp4.",
+            {**DEEPSEEK_V3, "quantization_config": {"quant_method": "bitsandbytes"}},
+            "quantization_config.quant_method is 'bitsandbytes', expected one of auto-round, awq, compressed-tensors, "
+            "fbgemm_fp8, fp8, gptq, modelopt, modelopt_fp4, modelopt_fp8, mxfp4.",
         ),
     ],
 )
@@ -285,29 +286,3 @@ def test_a_repository_name_of_the_hub_points_to_the_known_model():
 def test_a_name_that_is_neither_model_nor_path_is_unknown():
     with pytest.raises(UnknownNameError, match="model is 'gpt-5'"):
         load_model("gpt-5")
-
-
-PACKED = {
-    "quant_method": "compressed-tensors",
-    "config_groups": {"group_0": {"weights": {"num_bits": 4, "group_size": 32, "symmetric": True, "type": "int"}}},
-    "ignore": ["re:.*self_attn.*", "re:.*shared_experts.*"],
-}
-
-
-def test_experts_of_packed_integers_are_read_within_a_multimodal_configuration(tmp_path):
-    text = {**DEEPSEEK_V3, "model_type": "kimi_k2", "quantization_config": PACKED}
-    config = {"architectures": ["KimiK25ForConditionalGeneration"], "dtype": "bfloat16", "text_config": text}
-    assert load_model(str(write(tmp_path, config))).dtype == "int4-experts"
-
-
-@pytest.mark.parametrize("missing", ["self_attn", "shared_experts"])
-def test_packed_integers_of_more_than_experts_are_refused(tmp_path, missing):
-    ignored = [pattern for pattern in PACKED["ignore"] if missing not in pattern]
-    with pytest.raises(InputError, match=f"leave out {missing}"):
-        load_model(str(write(tmp_path, {**DEEPSEEK_V3, "quantization_config": {**PACKED, "ignore": ignored}})))
-
-
-def test_packed_integers_in_other_groups_are_refused(tmp_path):
-    groups = {"group_0": {"weights": {"num_bits": 4, "group_size": 128, "symmetric": True, "type": "int"}}}
-    with pytest.raises(InputError, match="group_size is 128, expected 32"):
-        load_model(str(write(tmp_path, {**DEEPSEEK_V3, "quantization_config": {**PACKED, "config_groups": groups}})))
