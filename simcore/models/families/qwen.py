@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import AliasChoices, Field, NonNegativeInt, PositiveInt
 
 from simcore.models.families.base import GroupedQueryConfig, Layer, RoutedConfig, WindowedConfig
 from simcore.models.spec import DenseFeedForward, MixtureOfExperts
@@ -65,7 +65,8 @@ class Qwen3MoeConfig(RoutedConfig, GroupedQueryConfig):
     sliding_window: PositiveInt | None = None
     use_sliding_window: bool = False
     moe_intermediate_size: PositiveInt
-    num_experts: PositiveInt
+    # transformers 5 writes the second name.
+    num_experts: PositiveInt = Field(validation_alias=AliasChoices("num_experts", "num_local_experts"))
     decoder_sparse_step: PositiveInt = 1
     mlp_only_layers: list[NonNegativeInt] = Field(default_factory=list)
 

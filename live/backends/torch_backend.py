@@ -1,0 +1,193 @@
+"""The forward pass in torch, for any device; made to be quick on a CPU."""
+
+import functools
+
+import torch
+from torch.nn import functional
+
+from live.backends.base import Attending, Backend
+from live.model.config import DecoderConfig
+from live.model.weights import RoutedWeights
+from live.paging.kv_tensors import KVTensors
+from live.paging.step_batch import StepBatch
+from simcore.models import Attention
+
+
+class TorchBackend(Backend):
+    """Attention is ``scaled_dot_product_attention`` over gathered blocks, of all decodes at once and chunk by chunk."""
+
+    def __init__(self) -> None:
+        self._gathered = Scratch(), Scratch()
+
+    def check(self, config: DecoderConfig, block_size: int) -> None:
+        """Every model and block size will do."""
+
+    def multiply(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        """torch's own product."""
+        return functional.linear(x, weight, bias)
+
+    def rms_norm(self, x: torch.Tensor, weight: torch.Tensor, epsilon: float) -> torch.Tensor:
+        """By the length of each row, which takes fewer calls than torch's own norm does on a CPU."""
+        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
+        scale = torch.rsqrt_(length.square_().div_(x.shape[-1]).add_(epsilon))
+        return (x * scale).to(x.dtype).mul_(weight)
+
+    def add_rms_norm(
+        self, x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """One after the other."""
+        total = x + residual
+        return self.rms_norm(total, weight, epsilon), total
+
+    def silu_mul(self, gate_up: torch.Tensor) -> torch.Tensor:
+        """One after the other."""
+        gate, up = gate_up.chunk(2, dim=-1)
+        return functional.silu(gate).mul_(up)
+
+    def routed(self, x: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
+        """Expert by expert, each with all tokens that visit it."""
+        shares, chosen = block.router.apply(x, self.multiply).float().softmax(-1).topk(block.experts_per_token, dim=-1)
+        if renormalise:
+            shares = shares / shares.sum(-1, keepdim=True)
+        out = torch.zeros_like(x)
+        for expert in chosen.unique().tolist():
+            tokens, places = (chosen == expert).nonzero(as_tuple=True)
+            inner = self.silu_mul(functional.linear(x[tokens], block.experts.gate_up[expert]))
+            share = shares[tokens, places, None].to(x.dtype)
+            out.index_add_(0, tokens, functional.linear(inner, block.experts.down[expert]) * share)
+        return out
+
+    def attention(self, step: StepBatch, cos_sin: torch.Tensor, kv: KVTensors) -> Attending:
+        """Over gathered blocks."""
+        return _TorchAttention(step, cos_sin, kv, self._gathered)
+
+
+class Scratch:
+    """Memory that is used again and again: to ask for as much each time would cost more than to fill it."""
+
+    def __init__(self) -> None:
+        self._memory = torch.empty(0)
+
+    def taken(self, shape: tuple[int, int], like: torch.Tensor) -> torch.Tensor:
+        """A tensor whose content is whatever it is, until the next one is taken."""
+        size = shape[0] * shape[1]
+        memory = self._memory
+        if memory.numel() < size or memory.dtype != like.dtype or memory.device != like.device:
+            memory = self._memory = torch.empty(size + size // 2, dtype=like.dtype, device=like.device)
+        return memory[:size].view(shape)
+
+
+class _TorchAttention(Attending):
+    def __init__(self, step: StepBatch, cos_sin: torch.Tensor, kv: KVTensors, scratch: tuple[Scratch, Scratch]) -> None:
+        self.step, self.kv, self.scratch = step, kv, scratch
+        self.kv_heads, self.block_size, self.head_dim = kv.keys.shape[2:]
+        self.device = kv.keys.device
+        angles = cos_sin[step.positions].to(kv.keys.dtype)[:, None]
+        self.cos, self.sin = angles.split(self.head_dim // 2, dim=2)
+        self.heads = torch.arange(self.kv_heads, device=self.device)
+        block, offset = step.slots.div(self.block_size, rounding_mode="floor"), step.slots % self.block_size
+        rows = (block[:, None] * self.kv_heads + self.heads) * self.block_size + offset[:, None]
+        self.written = rows.flatten()
+        lengths = step.host.contexts.tolist()
+        self.lengths = lengths
+        self.starts = step.host.query_starts.tolist()
+        self.masks: dict[tuple[int, int | None], torch.Tensor | None] = {}
+
+    def attend(
+        self, layer: int, form: Attention, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+    ) -> torch.Tensor:
+        """Decodes in one call, then each chunk."""
+        queries, keys = self.rotated(queries), self.rotated(keys)
+        caches = self.kv.keys[layer], self.kv.values[layer]
+        for cache, new in zip(caches, (keys, values), strict=True):
+            cache.view(-1, self.head_dim).index_copy_(0, self.written, new.reshape(-1, self.head_dim))
+        decodes, window = self.step.decodes, form.window_tokens
+        parts = [self.decode(queries[:decodes], *caches, window)] if decodes else []
+        parts += [self.chunk(index, queries, *caches, window) for index in range(decodes, len(self.lengths))]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def rotated(self, heads: torch.Tensor) -> torch.Tensor:
+        first, second = heads.chunk(2, dim=-1)
+        turned = torch.addcmul(first * self.cos, second, self.sin, value=-1)
+        return torch.cat([turned, torch.addcmul(second * self.cos, first, self.sin)], dim=-1)
+
+    def decode(
+        self, queries: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, window: int | None
+    ) -> torch.Tensor:
+        """Query heads of one key head stand where the tokens of a sequence usually do."""
+        batch = len(queries)
+        keys, values = self.gathered(key_cache, value_cache, *self.decoded_blocks)
+        mask = self.decode_mask(window)
+        q = queries.view(batch, self.kv_heads, -1, self.head_dim)
+        return functional.scaled_dot_product_attention(q, keys, values, mask).view(queries.shape)
+
+    @functools.cached_property
+    def decoded_blocks(self) -> tuple[torch.Tensor, int, int]:
+        decodes = self.step.decodes
+        longest = max(self.lengths[:decodes])
+        return self.rows_of(slice(0, decodes), longest), decodes, longest
+
+    @functools.cached_property
+    def chunk_blocks(self) -> dict[int, tuple[torch.Tensor, int, int]]:
+        rows = (
+            (index, self.rows_of(slice(index, index + 1), self.lengths[index]))
+            for index in range(self.step.decodes, len(self.lengths))
+        )
+        return {index: (found, 1, self.lengths[index]) for index, found in rows}
+
+    def rows_of(self, sequences: slice, tokens: int) -> torch.Tensor:
+        """Numbers of the pairs of block and head that hold the first ``tokens`` of some sequences, head by head."""
+        tables = self.step.block_tables[sequences, : -(-tokens // self.block_size)].long().clamp_min(0)
+        return (tables[:, None] * self.kv_heads + self.heads[:, None]).flatten()
+
+    def gathered(
+        self, key_cache: torch.Tensor, value_cache: torch.Tensor, rows: torch.Tensor, sequences: int, tokens: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values [sequences, kv_heads, tokens, head_dim], valid until the next are gathered."""
+        width = self.block_size * self.head_dim
+        found = []
+        for cache, scratch in zip((key_cache, value_cache), self.scratch, strict=True):
+            memory = scratch.taken((len(rows), width), cache)
+            torch.index_select(cache.view(-1, width), 0, rows, out=memory)
+            found.append(memory.view(sequences, self.kv_heads, -1, self.head_dim)[:, :, :tokens])
+        return found[0], found[1]
+
+    def decode_mask(self, window: int | None) -> torch.Tensor | None:
+        """What to add to scores [decodes, 1, 1, tokens], None where everybody sees everything."""
+        if (-1, window) not in self.masks:
+            _, decodes, longest = self.decoded_blocks
+            lengths = self.step.contexts[:decodes, None]
+            places = torch.arange(longest, device=self.device)
+            hidden = places >= lengths
+            if window is not None:
+                hidden |= places < lengths - window
+            self.masks[-1, window] = self.added(hidden)[:, None, None] if hidden.any() else None
+        return self.masks[-1, window]
+
+    def chunk(
+        self, index: int, queries: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, window: int | None
+    ) -> torch.Tensor:
+        keys, values = self.gathered(key_cache, value_cache, *self.chunk_blocks[index])
+        q = queries[self.starts[index] : self.starts[index + 1]]
+        whole = len(q) == self.lengths[index] and (window is None or window >= len(q))
+        mask = None if whole else self.chunk_mask(index, len(q), window)
+        heads_first = q.transpose(0, 1)[None]
+        found = functional.scaled_dot_product_attention(
+            heads_first, keys, values, mask, is_causal=whole, enable_gqa=True
+        )
+        return found[0].transpose(0, 1)
+
+    def chunk_mask(self, index: int, new: int, window: int | None) -> torch.Tensor:
+        """What to add to scores [new tokens, tokens]."""
+        mask = self.masks.get((index, window))
+        if mask is None:
+            places = torch.arange(self.lengths[index], device=self.device)
+            ahead = places - places[-new:, None]
+            hidden = ahead > 0
+            if window is not None:
+                hidden |= ahead <= -window
+            mask = self.masks[index, window] = self.added(hidden)
+        return mask
+
+    def added(self, hidden: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(hidden.shape, dtype=self.kv.keys.dtype, device=self.device).masked_fill_(hidden, -torch.inf)

@@ -1,0 +1,1 @@
+"""Paged keys and values, and the flat batches that read and write them."""

@@ -1,0 +1,1 @@
+"""Where weights come from: safetensors folders, GGUF files, or a seed; no pickle is ever read."""
