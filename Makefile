@@ -38,7 +38,7 @@ test: lint
 	TRITON_INTERPRET=1 $(BIN)/pytest -n auto tests/kernels tests/live/interpreted
 
 fidelity: $(DEV)
-	$(BIN)/python docs/fidelity_report.py
+	$(BIN)/python tools/fidelity_report.py
 
 bench: $(BASE)
 	$(BIN)/python -m benchmarks

@@ -22,7 +22,7 @@ from time import perf_counter
 from benchmarks import kv_memory, step_prices
 from benchmarks.bare_loop import simulate as simulate_bare
 from servetwin.api import prepare
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from time import process_time
 
-from simcore.content import Content, Run
+from simcore.core.content import Content, Run
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.memory import KVBlockCounter, KVBlockManager, KVRadixManager
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
 
 Memory = KVBlockCounter | KVBlockManager | KVRadixManager
 MakeMemory = Callable[[int], Memory]

@@ -19,9 +19,9 @@ from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import CacheAwareOrdering, GroupOrdering, Ordering
 from policies.preemption.latest import Latest
 from policies.registry import policy_class, policy_names
-from simcore.content import Content, Run
+from simcore.core.content import Content, Run
+from simcore.core.request import Request
 from simcore.memory import KVBlockCounter, KVBlockManager
-from simcore.request import Request
 from simcore.scheduling.scheduler import Scheduler
 
 WAITING = (100, 1_000, 10_000, 100_000)

@@ -13,11 +13,11 @@ import yaml
 
 from calibrate.fit.held_out import CheckedFit
 from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
+from simcore.core.errors import FileError
+from simcore.core.files import writing
 from simcore.cost.calibrated.document import PROFILE_FILE, Repeat
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.table import KernelTable
-from simcore.errors import FileError
-from simcore.files import writing
 from simcore.output.run_folder import move_into_place
 
 

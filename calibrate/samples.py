@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.core.errors import FileError
 from simcore.cost.calibrated.elementwise import ELEMENTWISE_KEYS
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_KEYS
 from simcore.cost.calibrated.moe import MOE_KEYS
-from simcore.errors import FileError
 
 LATENT_MODULE = "mla_context_module"
 """Whole modules of latent attention: the norms, projections and attention of one layer's prompts."""

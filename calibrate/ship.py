@@ -21,7 +21,7 @@ from calibrate.profile_writer import FittedKind, Origin, write_profile
 from calibrate.recipes import LLMSERVINGSIM, OLDER_WHEEL, OLDEST_WHEEL, RECIPES, REPOSITORY, WHEEL, Recipe, Tables
 from calibrate.repeats import repeats
 from calibrate.samples import LATENT_MODULE, SHAPE_COLUMNS, SampleTable, joined
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 
 PROFILES = Path(__file__).resolve().parent.parent / "hardware_profiles"
 _LONGER = 1.05

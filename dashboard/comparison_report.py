@@ -16,7 +16,7 @@ from dashboard.figures.overlays import overlay
 from dashboard.markup import NO_DATA, box, facts, section, text
 from dashboard.metric_names import METRIC_NAMES
 from dashboard.page import figure_block, page
-from simcore.comparison import Comparison, Row
+from experiments.comparison import Comparison, Row
 
 _MARKS = {"better": ("met", "▲ better"), "worse": ("missed", "▼ worse")}
 

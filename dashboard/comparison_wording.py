@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard.formatting import DASH, number, share
-from simcore.comparison import Row
+from experiments.comparison import Row
 
 VERDICT_WORDS = {
     "baseline": "baseline",

@@ -6,8 +6,8 @@ from dashboard.figures.roofline import roofline
 from dashboard.formatting import seconds, share
 from dashboard.markup import section, text
 from dashboard.page import figure_block, page
+from simcore.build.explanation import Explanation
 from simcore.cost.breakdown import OperatorTime
-from simcore.cost.explanation import Explanation
 
 _CAPTION = (
     "A dot per operator, its size by its share of the step's time, its colour by the source of its price. "

@@ -1,6 +1,6 @@
 """How the cells of a fidelity table are shown."""
 
-from simcore.fidelity.tables import Cell, Share
+from fidelity.tables import Cell, Share
 
 
 def shown(cell: Cell) -> str:

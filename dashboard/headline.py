@@ -6,7 +6,7 @@ from dashboard.details import band_method, throughput_figure
 from dashboard.formatting import number, seconds, share
 from dashboard.markup import NO_DATA, band, box, figure_of, interval, section, text
 from dashboard.metric_names import METRIC_NAMES, PERCENTILE_NAMES
-from simcore.cluster_text import described
+from simcore.output.cluster_text import described
 
 _STATES = ("finished", "rejected", "unfinished")
 _FIGURES = {"mean": "Mean", **PERCENTILE_NAMES}

@@ -25,8 +25,8 @@ from dashboard.headline import (
 from dashboard.markup import facts, section, text
 from dashboard.metric_names import METRIC_NAMES
 from dashboard.page import figure_block, page
+from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
-from simcore.result import Result
 
 
 def render_report(result: Result, title: str) -> str:

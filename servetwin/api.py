@@ -6,6 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from experiments.bands.run import run_with_bands
+from experiments.comparison import Comparison, Plan, PlannedRun, carry_out, evaluate, plan_comparison
+from experiments.comparison.folder import RUNS, check_comparison_folder, earlier_looks, write_comparison
 from servetwin.arguments import (
     check_callable,
     check_result,
@@ -16,14 +19,11 @@ from servetwin.arguments import (
     values_by_key,
     whole_number_of,
 )
-from simcore.bands.run import run_with_bands
-from simcore.comparison import Comparison, Plan, PlannedRun, carry_out, evaluate, plan_comparison
-from simcore.comparison.folder import RUNS, check_comparison_folder, earlier_looks, write_comparison
-from simcore.errors import InputError, ServetwinError
+from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError, ServetwinError
+from simcore.core.result import Result
 from simcore.output.run_folder import write_run_folder
-from simcore.result import Result
 from simcore.scenario import override, read_scenario
-from simcore.simulation import Simulation
 
 __all__ = ["Comparison", "Result", "ServetwinError", "compare", "prepare", "save", "simulate"]
 

@@ -7,9 +7,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from simcore.bands.bands import check_replays
-from simcore.errors import InputError, Phrase
-from simcore.result import Result
+from experiments.bands.bands import check_replays
+from simcore.core.errors import InputError, Phrase
+from simcore.core.result import Result
 
 
 def path_of(name: str, value: object) -> Path:

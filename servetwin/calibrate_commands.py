@@ -14,8 +14,8 @@ from calibrate.importers.generic import read_samples, write_samples
 from calibrate.plausibility import impossible
 from calibrate.profile_writer import FittedKind, Origin, check_destination, write_profile
 from calibrate.samples import SampleTable, joined
-from simcore.errors import InputError, Phrase
-from simcore.files import writing
+from simcore.core.errors import InputError, Phrase
+from simcore.core.files import writing
 from simcore.hardware import accelerator_names, load_accelerator
 
 _T = TypeVar("_T")

@@ -19,7 +19,7 @@ def main() -> None:
     with _ending_at_once_on_interrupt():
         from servetwin.app import app
         from servetwin.usage import usage_problem
-        from simcore.errors import ServetwinError
+        from simcore.core.errors import ServetwinError
     _settle_streams()
     try:
         code = app(prog_name="servetwin", standalone_mode=False)

@@ -13,15 +13,15 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from experiments.comparison import Plan, PlannedRun, carry_out, evaluate
+from experiments.comparison.folder import RUNS, check_comparison_folder, earlier_looks
 from servetwin.api import plan, save_comparison
 from servetwin.cli import INTERRUPTED
 from servetwin.compare_table import print_comparison
 from servetwin.console import console
-from simcore.comparison import Plan, PlannedRun, carry_out, evaluate
-from simcore.comparison.folder import RUNS, check_comparison_folder, earlier_looks
-from simcore.errors import InputError
+from simcore.core.errors import InputError
+from simcore.core.yaml_text import parse_yaml, yaml_problem
 from simcore.scenario import read_scenario
-from simcore.yaml_text import parse_yaml, yaml_problem
 
 
 def compare(

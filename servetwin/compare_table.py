@@ -7,8 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from dashboard.comparison_wording import probability, relative, scale_of, seeds_in_words, short_names
+from experiments.comparison import Comparison, Row
 from servetwin.console import plain_table, print_table
-from simcore.comparison import Comparison, Row
 
 _STYLES = {"better": "green", "worse": "red"}
 

@@ -10,7 +10,16 @@ from typing import Annotated
 
 import typer
 
-OWN_PACKAGES = ("servetwin", "dashboard", "calibrate", "simcore", "policies", "hardware_profiles")
+OWN_PACKAGES = (
+    "servetwin",
+    "dashboard",
+    "fidelity",
+    "experiments",
+    "calibrate",
+    "simcore",
+    "policies",
+    "hardware_profiles",
+)
 NAMES_TO_COME = ("kernels",)
 """Packages that servetwin does not have yet, whose names are its own all the same."""
 OPTIONAL_PARTS = {

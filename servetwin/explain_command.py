@@ -13,10 +13,10 @@ from dashboard.explain_report import render_explanation
 from dashboard.formatting import seconds, share
 from servetwin.api import prepare
 from servetwin.console import console, plain_table, print_table
+from simcore.build.explanation import Explanation, explain_step, usual_shapes
+from simcore.core.errors import InputError
+from simcore.core.files import writing
 from simcore.cost.breakdown import StepShape
-from simcore.cost.explanation import Explanation, explain_step, usual_shapes
-from simcore.errors import InputError
-from simcore.files import writing
 
 
 def explain(
@@ -101,7 +101,7 @@ def _document(step: Explanation) -> dict[str, Any]:
         "tensor_parallel": step.ranks,
         "devices": step.devices,
         "profile": step.profile,
-        "lent": step.lent,
+        "fallback_profiles": step.fallback_profiles,
         "unmeasured": step.unmeasured,
         "stage_seconds": list(step.stage_s),
         "operators": operators,

@@ -13,12 +13,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dashboard.fidelity_wording import shown
+from fidelity.document import document
+from fidelity.evaluation import evaluate
+from fidelity.fitted import FITTED
+from fidelity.tables import tables
 from servetwin.console import console, plain_table
-from simcore.errors import InputError, Phrase
-from simcore.fidelity.document import document
-from simcore.fidelity.evaluation import evaluate
-from simcore.fidelity.fitted import FITTED
-from simcore.fidelity.tables import tables
+from simcore.core.errors import InputError, Phrase
 
 
 def fidelity(

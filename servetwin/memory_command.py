@@ -11,9 +11,9 @@ from rich.markup import escape
 
 from servetwin.api import prepare
 from servetwin.console import console, plain_table
-from simcore.cluster_text import described
-from simcore.memory.report import MemoryReport, memory_report
-from simcore.simulation import Simulation
+from simcore.build.memory_report import MemoryReport, memory_report
+from simcore.build.simulation import Simulation
+from simcore.output.cluster_text import described
 
 _TERMS = {
     "device_bytes": "memory of the device",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from simcore.parity import first_difference, read_recording
+from fidelity.parity import first_difference, read_recording
 
 
 def parity(

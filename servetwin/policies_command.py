@@ -8,7 +8,7 @@ import typer
 
 from policies.registry import BUILT_IN, policy_class, policy_names
 from servetwin.console import console, plain_table, print_table
-from simcore.errors import UnknownNameError
+from simcore.core.errors import UnknownNameError
 
 _SOURCE = "Source:"
 

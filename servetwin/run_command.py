@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from experiments.bands.bands import check_replays
+from experiments.bands.run import run_with_bands
 from servetwin.api import prepare, save
 from servetwin.console import console
 from servetwin.run_table import print_run
-from simcore.bands.bands import check_replays
-from simcore.bands.run import run_with_bands
+from simcore.core.errors import ServetwinError
 from simcore.cost.price_shares import MOST_OUTSIDE
-from simcore.errors import ServetwinError
 from simcore.metrics.pricing import without_profile
 from simcore.output.run_folder import check_destination, summary_text
 from simcore.scenario import read_scenario

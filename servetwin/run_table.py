@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from experiments.bands.bands import METRICS, STATISTICS
 from servetwin.console import plain_table, print_table
-from simcore.bands.bands import METRICS, STATISTICS
-from simcore.cluster_text import described
+from simcore.core.result import Result
 from simcore.metrics.definitions import PERCENTILES
-from simcore.result import Result
+from simcore.output.cluster_text import described
 
 _NAMES = {
     "ttft_s": "TTFT (s)",

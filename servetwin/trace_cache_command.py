@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.cache_replay import CacheReplay, prompts_of, replay_cache, replay_radix_cache
 from policies.registry import policy_names
 from servetwin.console import console, plain_table, print_table
-from simcore.errors import FileError, InputError, UnknownNameError
-from simcore.memory.cache_replay import CacheReplay, prompts_of, replay_cache, replay_radix_cache
+from simcore.core.errors import FileError, InputError, UnknownNameError
 from simcore.models import load_model
 from simcore.scenario.policy_choice import build_policy
 from simcore.workload.traces import Columns, read_trace

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from simcore.errors import InputError, UnknownNameError
+from simcore.core.errors import InputError, UnknownNameError
 
 _NO_SUCH_COMMAND = re.compile(r"No such command (['\"])(.*?)\1(\.|,| |$).*", re.DOTALL)
 _BAD_VALUE = re.compile(r"Invalid value for (['\"])(?P<field>.+?)\1: (?P<problem>.*)", re.DOTALL)

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Self
 import pydantic
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from simcore.errors import UnknownNameError
-from simcore.validation import explain
-from simcore.yaml_text import read_yaml
+from simcore.core.errors import UnknownNameError
+from simcore.core.validation import explain
+from simcore.core.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from calibrate.fit.linear_attention import LinearAttentionFit
 from calibrate.fit.moe import MoeFit
 from calibrate.fit.noise import Noise, noise_of
 from calibrate.samples import SHAPE_COLUMNS, SampleTable
+from simcore.core.errors import FileError, UnknownNameError
 from simcore.cost.calibrated.base import ELEMENT_BYTES, KV_BYTES
 from simcore.cost.calibrated.elementwise import ELEMENTWISE
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
 from simcore.cost.collectives import OPERATIONS
-from simcore.errors import FileError, UnknownNameError
 
 FITS: dict[str, KindFit] = {
     "gemm": GemmFit(),

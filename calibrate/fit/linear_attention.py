@@ -9,12 +9,12 @@ from calibrate.fit.fitted import UNKNOWN, Fitted, KindFit, TableBuilder
 from calibrate.fit.grids import on_grid, split_by
 from calibrate.fit.smooth import isotonic, smooth
 from calibrate.samples import SampleTable
+from simcore.core.errors import FileError
 from simcore.cost.calibrated.linear_attention import (
     LINEAR_ATTENTION_KEYS,
     LINEAR_ATTENTION_PHASES,
     LinearAttentionTable,
 )
-from simcore.errors import FileError
 
 GRID = ("group", "key_heads", "batch", "tokens")
 BLOCKS = ((0, 1), (0, 2), (1, 2))

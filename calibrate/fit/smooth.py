@@ -20,7 +20,7 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from calibrate.fit.steps import Steps, steps_of
-from simcore.errors import ServetwinError
+from simcore.core.errors import ServetwinError
 
 NOISE = 0.005
 """Standard deviation of a logarithm of latency that surfaces need not follow: all but exact at measured points. Of

@@ -25,8 +25,8 @@ from calibrate.importers.aiconfigurator_columns import (
 )
 from calibrate.importers.columns import CsvColumns, ParquetColumns
 from calibrate.samples import LATENT_MODULE, SampleTable, require_folder
+from simcore.core.errors import FileError, InputError, Phrase, UnknownNameError
 from simcore.cost.calibrated.linear_attention import LINEAR_ATTENTION_PHASES
-from simcore.errors import FileError, InputError, Phrase, UnknownNameError
 
 ACCELERATORS = {
     "a100_sxm": "a100-sxm-80gb",

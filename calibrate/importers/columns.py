@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from simcore.errors import FileError
-from simcore.files import opening
+from simcore.core.errors import FileError
+from simcore.core.files import opening
 
 _LARGEST = 2.0**53
 """Up to here every whole number is a float of its own."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from calibrate.importers.columns import CsvColumns, ParquetColumns
 from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
-from simcore.errors import FileError, UnknownNameError
+from simcore.core.errors import FileError, UnknownNameError
 
 HEAD = ("kind", "accelerator", "engine", "version")
 

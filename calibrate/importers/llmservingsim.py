@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
+from simcore.core.errors import FileError, UnknownNameError
 from simcore.cost.model_operators import head_operators, layer_operators
 from simcore.cost.operators import MEASURED_AS
-from simcore.errors import FileError, UnknownNameError
 from simcore.models import Attention, DenseFeedForward, LayerGroup, MixtureOfExperts, ModelSpec, load_model
 
 ACCELERATORS = {"RTX4090": "rtx-4090", "RTXPRO6000": "rtx-pro-6000-blackwell"}

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 
 ACCELERATORS = {"a100": "a100-sxm-80gb", "h100": "h100-sxm"}
 _NETWORKS = {"a100_dgx": "a100-sxm-80gb", "h100_dgx": "h100-sxm"}

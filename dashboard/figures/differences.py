@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from dashboard.comparison_wording import VERDICT_WORDS, Scale, probability, relative
 from dashboard.figures.style import GREEN, GREY, VERMILION, panels
 from dashboard.markup import text
-from simcore.comparison import Row
+from experiments.comparison import Row
 
 _VERDICT_COLOURS = {"better": GREEN, "worse": VERMILION}
 _ROW_HEIGHT, _FRAME_HEIGHT = 30, 92

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from dashboard.figures.style import BLUE, VERMILION, panels
 from dashboard.formatting import seconds
 from dashboard.metric_names import METRIC_NAMES, PERCENTILE_NAMES
+from simcore.core.result import Columns
 from simcore.metrics.definitions import PERCENTILES
-from simcore.result import Columns
 
 _LOG_FROM_RATIO = 20.0
 _ROOM_FOR_LABEL = 0.32

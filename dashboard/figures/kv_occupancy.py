@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from dashboard.figures.load import add_held
 from dashboard.figures.style import BLUE, GREY, VERMILION, panels, tint
 from dashboard.figures.time_bins import FloatArray, StepBins
-from simcore.result import Columns
+from simcore.core.result import Columns
 
 _INVISIBLE = "rgba(0, 0, 0, 0)"
 

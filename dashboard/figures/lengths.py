@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dashboard.figures.style import BLUE, ORANGE, panels, tint
-from simcore.result import Columns
+from simcore.core.result import Columns
 
 _BINS = 50
 

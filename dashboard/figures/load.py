@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, ORANGE, panels, tint
 from dashboard.figures.time_bins import FloatArray, StepBins, mean_present
-from simcore.result import Columns
+from simcore.core.result import Columns
 
 
 def load_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from dashboard.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILION, panels
 from dashboard.markup import text
 from dashboard.metric_names import METRIC_NAMES
-from simcore.comparison import Curve
+from experiments.comparison import Curve
 
 # Two more of the palette of Okabe and Ito, as comparisons need more colours than runs.
 _SKY, _PURPLE = "#56B4E9", "#CC79A7"

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, GREY, ORANGE, VERMILION, panels
-from simcore.cost.explanation import Explanation
+from simcore.build.explanation import Explanation
 
 _COLOURS = {"calibrated": BLUE, "imported": ORANGE, "roofline": VERMILION}
 

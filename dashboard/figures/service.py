@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILION, panels
+from simcore.core.result import Columns
 from simcore.metrics.fairness import service_over_time
-from simcore.result import Columns
 
 _POINTS = 201
 MOST_TENANTS = 10

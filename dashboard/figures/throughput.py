@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from dashboard.figures.load import add_held
 from dashboard.figures.style import BLUE, GREEN, ORANGE, panels
 from dashboard.figures.time_bins import FloatArray, StepBins, events_per_s
-from simcore.result import Columns
+from simcore.core.result import Columns
 
 
 def throughput_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.result import Columns, Result
+from simcore.core.result import Columns, Result
 
 FloatArray = NDArray[np.float64]
 

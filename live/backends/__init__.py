@@ -5,7 +5,7 @@ import torch
 from live.backends.base import Attending, Backend
 from live.backends.torch_backend import TorchBackend
 from live.backends.triton_backend import TritonBackend
-from simcore.errors import UnknownNameError
+from simcore.core.errors import UnknownNameError
 
 __all__ = ["BACKENDS", "Attending", "Backend", "make_backend"]
 

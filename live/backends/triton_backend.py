@@ -16,7 +16,7 @@ from live.model.config import DecoderConfig
 from live.model.weights import RoutedWeights
 from live.paging.kv_tensors import KVTensors
 from live.paging.step_batch import StepBatch
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.models import Attention
 
 

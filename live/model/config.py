@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
-from simcore.errors import InputError, UnknownNameError
+from simcore.core.errors import InputError, UnknownNameError
+from simcore.core.validation import explain
 from simcore.models import Attention, LayerGroup, ModelSpec, read_config
-from simcore.validation import explain
 
 FAMILIES = ("llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe")
 """Families of ``simcore.models`` that the live engine runs."""

@@ -10,7 +10,7 @@ from kernels.int4_layouts import GROUP_SIZES, Int4Weights, dequantise_int4, pack
 from kernels.quantise_rows import quantise_per_token
 from kernels.w4a16 import w4a16
 from kernels.w8a8 import w8a8
-from simcore.errors import InputError, UnknownNameError
+from simcore.core.errors import InputError, UnknownNameError
 
 WEIGHT_FORMATS = ("plain", "w8a8", "fp8", "w4a16")
 """As loaded; int8 or fp8 (e4m3) weights and activations with a scale per channel and per token; 4-bit weights."""

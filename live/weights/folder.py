@@ -6,8 +6,8 @@ import torch
 
 from live.weights.safetensors_file import SafetensorsFile
 from live.weights.source import WeightSource
-from simcore.errors import FileError
-from simcore.files import opening, read_json
+from simcore.core.errors import FileError
+from simcore.core.files import opening, read_json
 
 _INDEX = "model.safetensors.index.json"
 _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")

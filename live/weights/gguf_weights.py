@@ -7,7 +7,7 @@ import torch
 
 from live.weights.gguf_file import GgufFile
 from live.weights.source import WeightSource
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 
 _ARCHITECTURES = {
     "llama": "LlamaForCausalLM",

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from simcore.errors import FileError
-from simcore.files import json_problem, opening
+from simcore.core.errors import FileError
+from simcore.core.files import json_problem, opening
 
 _LONGEST_HEADER_BYTES = 100_000_000
 _MOST_DIMENSIONS = 8

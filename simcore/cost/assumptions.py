@@ -37,10 +37,10 @@ class HostOverhead:
     The accelerator waits ``step_s`` and ``per_request_s`` in every step: scheduling, input preparation, sampling and
     output, as far as the engine does not do them while kernels run. Steps that are no CUDA graph, called eager, take at
     least ``launch_s`` for each kernel, times the accelerator's ``launch_scale``. Steps of decodes alone are graphs up
-    to ``graph_tokens``, others too if ``mixed_graphs``; a ``compiled`` engine launches what it compiled, without the
-    modules around it. A request comes to the queue ``request_s`` after its arrival,
-    and its prompt is tokenised before, one prompt at a time, in ``per_prompt_token_s`` each token. What an answer takes
-    back to its client is counted there too: latencies show no more than the sum. An ``overlapped`` engine schedules a
+    to ``max_cudagraph_tokens``, others too if ``mixed_graphs``; a ``compiled`` engine launches what it compiled,
+    without the modules around it. A request comes to the queue ``request_s`` after its arrival, and its prompt is
+    tokenised before, one prompt at a time, in ``per_prompt_token_s`` each token. What an answer takes back to its
+    client is counted there too: latencies show no more than the sum. With ``async_scheduling`` the engine schedules a
     step while the one before runs: a request that comes meanwhile waits for one step more. Linear attention of prompts
     is not launched ahead of the accelerator, which waits ``linear_prompt_s`` in each such layer, times
     ``launch_scale``.
@@ -49,11 +49,11 @@ class HostOverhead:
     step_s: float = 0.5e-3
     per_request_s: float = 5e-6
     launch_s: float = 0.0
-    graph_tokens: int = 512
+    max_cudagraph_tokens: int = 512
     mixed_graphs: bool = False
     request_s: float = 0.0
     per_prompt_token_s: float = 0.0
-    overlapped: bool = False
+    async_scheduling: bool = False
     compiled: bool = False
     linear_prompt_s: float = 0.0
 
@@ -63,7 +63,7 @@ ROOFLINE_ATTENTION_ERRORS = (-1.50, -0.70, -0.20, -0.02, 0.08, 0.20, 0.21)
 ROOFLINE_COLLECTIVE_ERRORS = (-2.10, -1.11, -0.15, 0.14, 0.25, 0.38, 0.48)
 """How far roofline prices are off: quantiles of log(price / measurement) at the levels of
 ``simcore.cost.calibrated.errors.LEVELS``, over kernels of dense models on the seven accelerators that have a profile,
-as ``docs/roofline_spread.py`` prints them; the values of ``RooflineEfficiency`` are from one of the seven."""
+as ``tools/roofline_spread.py`` prints them; the values of ``RooflineEfficiency`` are from one of the seven."""
 HOST_SPREAD = 2.0
 """One true host constant in ten is taken to be more than so many times the assumed one, and one in ten less than the
 inverse. Assumed: the constants fitted for three engines (``simcore/engines/``) differ by 2.7 times in what a launch

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from simcore.cost.operators import ACTIVATION_BYTES
 from simcore.memory.kv_bytes import KvFormat, attention_counts
 from simcore.models import Attention, LatentAttention, ModelSpec, heads_per_rank
+from simcore.models.weight_formats import ACTIVATION_BYTES
 
 LATENT_LAUNCHES = 12
 """Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
+from simcore.core.errors import InputError
 from simcore.cost.attention import AttentionWork
 from simcore.cost.calibrated import Source
 from simcore.cost.calibrated.errors import ErrorQuantiles
@@ -17,7 +18,6 @@ from simcore.cost.price_shares import HOST
 from simcore.cost.prices import Price
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.step_cost import StepCost
-from simcore.errors import InputError
 
 _DECODES = re.compile(r"(\d+)x(\d+)")
 _CHUNK = re.compile(r"(\d+)(?:@(\d+))?")

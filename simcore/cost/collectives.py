@@ -13,10 +13,10 @@ from typing import Annotated
 import pydantic
 from pydantic import ConfigDict, Field
 
+from simcore.core.errors import UnknownNameError
+from simcore.core.yaml_text import read_yaml
 from simcore.cost.calibrated import Source
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
-from simcore.errors import UnknownNameError
-from simcore.yaml_text import read_yaml
 
 CONSTANTS_FILE = "collectives/alpha_beta.yaml"
 """Within ``hardware_profiles``."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
 from simcore.cost.attention import AttentionWork
 from simcore.cost.calibrated import Curve, GenerationPrice
 from simcore.cost.exchange import deal

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
 from simcore.cost.calibrated import LinearAttentionPrice, Source
 from simcore.cost.exchange import deal
 from simcore.cost.kernel_prices import KernelPrices

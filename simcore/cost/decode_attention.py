@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.horizon import FOREVER
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.token_gaps import StepDurations
 from simcore.cost.calibrated import Curve
 from simcore.cost.compiled_attention import CompiledAttention, attended_tokens
-from simcore.metrics.token_gaps import StepDurations
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 _SCALAR_STEPS = 24
 """Up to so many steps are priced one by one, which is quicker than an array."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.operators import ACTIVATION_BYTES
 from simcore.cost.prices import Price
 from simcore.cost.split import Split
 from simcore.models import MixtureOfExperts, ModelSpec
+from simcore.models.weight_formats import ACTIVATION_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from simcore.core.errors import UnknownNameError
 from simcore.cost.assumptions import ROUTING
 from simcore.cost.attention import AttentionShape, AttentionWork
 from simcore.cost.calibrated import KernelProfile, LinearAttentionPrice
@@ -15,14 +16,13 @@ from simcore.cost.prices import (
     AttentionPrices,
     ElementwisePrice,
     Fastest,
-    Loaded,
+    ImbalancedExpertPrice,
     Price,
     RooflineCollective,
     RooflinePrice,
     SustainedPrice,
 )
 from simcore.cost.roofline import Roofline
-from simcore.errors import UnknownNameError
 from simcore.models.weight_formats import weight_format
 
 _TABLE_DTYPES = {
@@ -59,16 +59,16 @@ def expert_dtypes(dtype: str) -> tuple[str, ...]:
 class KernelPrices:
     """Prices of the kernels of one accelerator: by ``profile`` as far as it goes, by ``roofline`` beyond.
 
-    ``lent`` are other profiles of the accelerator, by the kernel kinds that ``profile`` lacks (``profile_choice``).
-    Collectives that neither has are priced by constants of their kind of link if ``fitted_collectives``. ``fabric`` is
-    that of the accelerator unless given. ``routing`` is how tokens spread over experts, as the tables name it.
-    ``expert_kernels`` chooses among the kernels of experts that were measured for one dtype; "auto" takes what the
-    engine takes by default. Raises ``UnknownNameError`` for kernels that were not.
+    ``fallback_profiles`` are other profiles of the accelerator, by the kernel kinds that ``profile`` lacks
+    (``profile_choice``). Collectives that neither has are priced by constants of their kind of link if
+    ``fitted_collectives``. ``fabric`` is that of the accelerator unless given. ``routing`` is how tokens spread over
+    experts, as the tables name it. ``expert_kernels`` chooses among the kernels of experts that were measured for one
+    dtype; "auto" takes what the engine takes by default. Raises ``UnknownNameError`` for kernels that were not.
     """
 
     roofline: Roofline
     profile: KernelProfile | None = None
-    lent: Mapping[str, KernelProfile] = field(default_factory=dict)
+    fallback_profiles: Mapping[str, KernelProfile] = field(default_factory=dict)
     fabric: Fabric | None = None
     fitted_collectives: bool = False
     expert_kernels: str = AUTO
@@ -81,7 +81,7 @@ class KernelPrices:
 
     def profile_of(self, kind: str) -> KernelProfile | None:
         """The profile that prices a kernel kind: the run's own, or the one that lends what this lacks."""
-        return self.lent.get(kind, self.profile)
+        return self.fallback_profiles.get(kind, self.profile)
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
@@ -134,7 +134,7 @@ class KernelPrices:
             if shape.head_dim != MLA_HEAD_DIM or work.window_tokens is not None:
                 return AttentionPrices(None, None, None)
             latent = _KV_DTYPES[shape.kv_dtype], shape.heads
-            prompts, decodes = (self.lent.get(kind, profile) for kind in ("mla_context", "mla_generation"))
+            prompts, decodes = (self.fallback_profiles.get(kind, profile) for kind in ("mla_context", "mla_generation"))
             found = AttentionPrices(prompts.mla_context(*latent), decodes.mla_generation(*latent), None)
         else:
             asked = _asked(shape, work.window_tokens)
@@ -162,14 +162,14 @@ class KernelPrices:
         if profile is None:
             return None
         if shape is None:
-            return self._elementwise(operator, self.lent.get("elementwise", profile))
+            return self._elementwise(operator, self.fallback_profiles.get("elementwise", profile))
         dtype = table_dtype(shape.weights)
         if dtype is None:
             return None
         if isinstance(shape, Matrix):
             return profile.gemm(dtype, shape.outputs, shape.inputs)
         assert isinstance(shape, ExpertMatrices)
-        return self._experts(self.lent.get("moe", profile), dtype, shape, operator)
+        return self._experts(self.fallback_profiles.get("moe", profile), dtype, shape, operator)
 
     def _elementwise(self, operator: Operator, profile: KernelProfile) -> Price | None:
         """An operator that stands for several launches has them priced one by one, with an even share of its bytes."""
@@ -211,7 +211,7 @@ class KernelPrices:
         prices = tuple(price for price in found if price is not None)
         if not prices:
             return None
-        return Fastest(prices) if shape.load == 1.0 else Loaded(Fastest(prices), shape.load)
+        return Fastest(prices) if shape.load == 1.0 else ImbalancedExpertPrice(Fastest(prices), shape.load)
 
 
 def _asked(shape: AttentionShape, window_tokens: int | None) -> tuple[str, int, int, int, int]:

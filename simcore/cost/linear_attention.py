@@ -8,9 +8,9 @@ section 3).
 
 from dataclasses import dataclass
 
-from simcore.cost.operators import ACTIVATION_BYTES
 from simcore.memory.recurrent_state import linear_attention_counts, state_bytes
 from simcore.models import LinearAttention, ModelSpec, Recurrent, heads_per_rank
+from simcore.models.weight_formats import ACTIVATION_BYTES
 
 STATE_FLOPS = 7
 """Of each number of the state: one to let it decay, two each to recall what the key holds, to write and to read."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from simcore.cost.operators import ACTIVATION_BYTES, AllReduce, ExpertMatrices, Matrix, Operator
+from simcore.cost.operators import AllReduce, ExpertMatrices, Matrix, Operator
 from simcore.cost.split import Split
 from simcore.models import (
     Attention,
@@ -18,7 +18,7 @@ from simcore.models import (
     StateSpace,
     heads_per_rank,
 )
-from simcore.models.weight_formats import WEIGHT_FORMATS, Role, WeightFormat, weight_format
+from simcore.models.weight_formats import ACTIVATION_BYTES, WEIGHT_FORMATS, Role, WeightFormat, weight_format
 
 SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
 

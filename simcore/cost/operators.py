@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-ACTIVATION_BYTES = 2.0
-"""Activations travel in 16 bits."""
 MEASURED_AS = {
     "norm": "norm",
     "final_norm": "norm",

@@ -7,18 +7,18 @@ each stage (Orca, Yu et al., OSDI 2022, section 4; vLLM's ``pipeline_parallel_si
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from simcore.clock import NS_PER_S
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import NS_PER_S
+from simcore.core.decode_pool import DecodePool
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.operators import ACTIVATION_BYTES
 from simcore.cost.prices import Price
 from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost
 from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.kv_groups import pipeline_stages
 from simcore.models import ModelSpec
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
+from simcore.models.weight_formats import ACTIVATION_BYTES
 
 TENSORS_SENT = 2
 """Hidden states and the residual, apart, as vLLM's models pass them on (``IntermediateTensors``; recalled)."""

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor
 
-from simcore.clock import NS_PER_S
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import NS_PER_S
+from simcore.core.decode_pool import DecodePool
+from simcore.core.token_gaps import StepDurations
 from simcore.cost.calibrated import Source
 from simcore.cost.compiled_attention import CompiledAttention
 from simcore.cost.prices import Price
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import Shape, WorkCounter
-from simcore.metrics.token_gaps import StepDurations
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 MOST_OUTSIDE = 0.3
 """The share of simulated time outside calibrated ranges from which a run is warned of, and refused with --strict."""

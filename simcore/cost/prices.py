@@ -156,7 +156,7 @@ class Fastest:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class ImbalancedExpertPrice:
     """A measured price of evenly loaded experts, on a rank that gets ``load`` times its even share of tokens."""
 
     price: Price

@@ -5,9 +5,9 @@ from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 
+from simcore.core.errors import InputError, nearest_name
 from simcore.cost.calibrated import KernelProfile, available_profiles, load_profile
 from simcore.cost.kernel_prices import expert_dtypes, table_dtype
-from simcore.errors import InputError, nearest_name
 from simcore.models import Attention, LatentAttention, LinearAttention, MixtureOfExperts, ModelSpec
 from simcore.models.weight_formats import EXPERTS, weight_format
 
@@ -68,7 +68,7 @@ def chosen_profile(
     "auto" takes, if the accelerator is one that is ``shipped``, the newest profile that has all ``kinds``: of the
     preset's own engine if there is one, else of vLLM, else of any; where none has latent attention or collectives, one
     without. Of the preset's own engine it takes one without latent attention too, if that has products in the format
-    ``weights`` and another can lend it (``lent``).
+    ``weights`` and another can lend it (``fallback_profile``).
     Raises ``InputError`` for a name that is neither and for a profile of another accelerator, ``FileError`` too for a
     broken one; for an accelerator of the user's own any may stand in.
     """
@@ -90,7 +90,7 @@ def chosen_profile(
         for name in (name for name in names if name.startswith(f"{_PROFILES_OF.get(engine)}-")):
             profile = _load(accelerator, name)
             lacking = LATENT_KINDS - set(profile.provenance)
-            lendable = all(lent(frozenset({kind}), profile, accelerator) for kind in lacking)
+            lendable = all(fallback_profile(frozenset({kind}), profile, accelerator) for kind in lacking)
             if (kinds - lacking if lendable and _multiplies(profile, weights) else kinds) <= set(profile.provenance):
                 return profile
     for wanted in dict.fromkeys(kinds - lacking for lacking in _MAY_LACK):
@@ -101,7 +101,7 @@ def chosen_profile(
     return None
 
 
-def lent(
+def fallback_profile(
     kinds: frozenset[str], profile: KernelProfile | None, accelerator: str, shipped: bool = True
 ) -> KernelProfile | None:
     """The newest profile of an accelerator that is ``shipped`` with all ``kinds``, for one that lacks some.
@@ -116,16 +116,16 @@ def lent(
     return _load(accelerator, max(names, key=lambda name: _rank(name, engine))) if names else None
 
 
-def lenders(
+def fallback_profiles(
     needed: frozenset[str], profile: KernelProfile | None, accelerator: str, shipped: bool = True
 ) -> dict[str, KernelProfile]:
     """Who lends a profile what it lacks of ``needed``, collectives and norms included, by kernel kind."""
     found: dict[str, KernelProfile] = {}
     of_models = (kinds for kinds in (LINEAR_KINDS, LATENT_PROMPTS, LATENT_DECODES, EXPERT_KINDS) if needed >= kinds)
     for kinds in (COLLECTIVES, ELEMENTWISE, *of_models):
-        lender = lent(kinds, profile, accelerator, shipped)
-        if lender is not None:
-            found |= dict.fromkeys(kinds, lender)
+        fallback = fallback_profile(kinds, profile, accelerator, shipped)
+        if fallback is not None:
+            found |= dict.fromkeys(kinds, fallback)
     return found
 
 

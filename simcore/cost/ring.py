@@ -10,7 +10,7 @@ of every context, and what comes of that is gathered by all and put together by 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
 from simcore.cost.attention import AttentionWork
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.prices import Price

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from simcore.core.errors import InputError
 from simcore.cost.assumptions import RooflineEfficiency
 from simcore.cost.operators import Operator
-from simcore.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.models.weight_formats import weight_format
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 
 from policies.horizon import FOREVER
-from simcore.clock import NS_PER_S
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import NS_PER_S
+from simcore.core.decode_pool import DecodePool
+from simcore.core.token_gaps import StepDurations
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.attention import attention_work
 from simcore.cost.compiled_attention import compile_attention
@@ -23,10 +26,7 @@ from simcore.cost.operators import Operator
 from simcore.cost.ring import merge_of
 from simcore.cost.split import Split, mixture_layers
 from simcore.memory.kv_bytes import KvFormat, attention_counts
-from simcore.metrics.token_gaps import StepDurations
 from simcore.models import ModelSpec
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 
 class StepCost:
@@ -158,7 +158,7 @@ class StepCost:
     def launching_ns(self, tokens: int, rows: int, requests: int) -> float:
         """What of it is launching the kernels of an eager step, beyond the time of those that are no attention."""
         host = self._host
-        if tokens <= host.graph_tokens and (host.mixed_graphs or tokens == requests):
+        if tokens <= host.max_cudagraph_tokens and (host.mixed_graphs or tokens == requests):
             return 0.0
         return max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from simcore.clock import NS_PER_S
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import NS_PER_S
+from simcore.core.decode_pool import DecodePool
 from simcore.cost.compiled_attention import attended_tokens
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 Shape = tuple[int, int, int]
 """Tokens, sampled rows and requests of a step."""

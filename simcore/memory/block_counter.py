@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
+from simcore.core.request import Request
 from simcore.memory.paging import Paging
-from simcore.request import Request
 
 
 class KVBlockCounter(Paging):

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from simcore.content import BlockKeys
+from simcore.core.content import BlockKeys
+from simcore.core.request import Request
 from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
-from simcore.request import Request
 
 
 class BlockCopy(NamedTuple):

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from simcore.cost.operators import ACTIVATION_BYTES
-from simcore.errors import CapacityError
+from simcore.core.errors import CapacityError
 from simcore.hardware import Accelerator, accelerator_names, load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.kv_groups import KvCacheLayout, kv_cache_layout, pipeline_stages
@@ -17,6 +16,7 @@ from simcore.models import (
     heads_per_rank,
     rank_weight_bytes,
 )
+from simcore.models.weight_formats import ACTIVATION_BYTES
 
 RUNTIME_OVERHEAD_BYTES = round(0.6 * 2**30)
 """Context, libraries and captured graphs of one process: what engine logs show beside weights and activations,

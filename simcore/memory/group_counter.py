@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.memory.group_paging import GroupPaging
 from simcore.memory.kv_groups import KvCacheLayout
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
 
 
 class KVGroupCounter(GroupPaging):

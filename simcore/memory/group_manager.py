@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.memory.block_manager import BlockCopy
 from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
@@ -11,8 +13,6 @@ from simcore.memory.group_index import GroupIndex
 from simcore.memory.group_paging import GroupPaging
 from simcore.memory.kv_groups import KvCacheLayout
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
 """Counts of KV blocks where groups of layers have block tables of their own, over one pool of blocks."""
 
+from simcore.core.request import Request
 from simcore.memory.kv_groups import KvCacheLayout
 from simcore.memory.paging import Paging
-from simcore.request import Request
 
 
 class GroupPaging(Paging):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from simcore.errors import InputError, UnknownNameError
+from simcore.core.errors import InputError, UnknownNameError
 from simcore.models.spec import CachedAttention, LatentAttention, ModelSpec, heads_per_rank
 
 KV_DTYPE_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}

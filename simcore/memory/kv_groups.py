@@ -6,7 +6,7 @@ Cache Manager", and ``vllm/v1/core/kv_cache_utils.py`` and ``single_type_kv_cach
 
 from dataclasses import dataclass
 
-from simcore.errors import CapacityError
+from simcore.core.errors import CapacityError
 from simcore.memory.kv_bytes import KvFormat, own_caches
 from simcore.models.spec import CachedAttention, ModelSpec
 

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
 
 KINDS = ("load", "prefetch", "write", "demotion", "swap out", "swap in")
 """What a transfer may be for."""

@@ -1,7 +1,7 @@
 """Counts of KV blocks: what every way of keeping them has in common."""
 
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 
 
 class Paging:

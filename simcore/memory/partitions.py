@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from math import floor
 
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.group_manager import KVGroupManager
 from simcore.memory.radix_manager import KVRadixManager
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
 
 PartManager = KVBlockManager | KVGroupManager | KVRadixManager
 

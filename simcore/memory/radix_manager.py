@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
+from simcore.core.request import Request
 from simcore.memory.block_pool import Expiry
 from simcore.memory.leaf_order import LeafOrder
 from simcore.memory.paging import Paging
 from simcore.memory.radix_tree import Node, RadixTree
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
-from simcore.request import Request
 
 
 @dataclass(slots=True)

@@ -2,9 +2,7 @@
 
 from collections import Counter
 
-from simcore.errors import InputError
 from simcore.models import ModelSpec, Recurrent
-from simcore.scenario import Scenario
 
 STATE_BYTES = 4
 """States are kept in 32 bits (``mamba_ssm_dtype`` of Qwen3-Next's published configuration; recalled)."""
@@ -33,20 +31,3 @@ def request_state_bytes(spec: ModelSpec, ranks: int = 1, layers: range | None = 
     """Bytes that a request has in all layers, or in those of a pipeline stage, on one rank."""
     stage = spec if layers is None else spec.stage(layers)
     return sum(count * state_bytes(attention, ranks) for attention, count in linear_attention_counts(stage).items())
-
-
-def check_recurrent_state(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> None:
-    """Raise ``InputError`` for what would need states to be kept or moved as blocks are.
-
-    A prefix cache does no harm where requests have nothing to find in it; ``build_memory`` then makes none.
-    """
-    if not spec.has_linear_attention:
-        return
-    memory, why = scenario.memory, f"since {spec.name} has layers whose states are not"
-    if memory.prefix_caching and shares_content:
-        raise InputError("memory.prefix_caching", True, f"false, {why} kept")
-    if memory.tiers:
-        raise InputError("memory.tiers", [tier.name for tier in memory.tiers], f"none, {why} copied")
-    mode = scenario.scheduler.preemption.mode
-    if mode == "swap":
-        raise InputError("scheduler.preemption.mode", mode, f"another one, {why} swapped out")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from hashlib import blake2b
 
-from simcore.content import BlockKeys, Run
-from simcore.request import Request
+from simcore.core.content import BlockKeys, Run
+from simcore.core.request import Request
 
 ENDLESS = 2**62
 """Tokens of a run whose length is not known yet."""

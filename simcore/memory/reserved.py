@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from simcore.core.request import Request
 from simcore.memory.paging import Paging
-from simcore.request import Request
 
 Reservation = Literal["limit", "longest"]
 

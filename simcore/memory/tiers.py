@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from simcore.clock import ARRIVAL, Alarm, Clock
+from simcore.core.clock import ARRIVAL, Alarm, Clock
 from simcore.memory.link import DEMOTION, LOAD, PREFETCH, WRITE, Link
 from simcore.memory.tier import Tier
 

@@ -23,8 +23,8 @@ interpolate linearly between order statistics. All arrays are one element per re
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.clock import NS_PER_S
-from simcore.request import UNSET
+from simcore.core.clock import NS_PER_S
+from simcore.core.request import UNSET
 
 Float64Array = NDArray[np.float64]
 Int64Array = NDArray[np.int64]

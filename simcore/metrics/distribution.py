@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
+from simcore.core.result import Columns
+from simcore.core.token_gaps import CountedGaps
 from simcore.metrics.definitions import Float64Array, Int64Array
-from simcore.metrics.token_gaps import CountedGaps
-from simcore.result import Columns
 
 _POINTS = 600
 

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from simcore.core.result import Columns
 from simcore.metrics.definitions import Float64Array
 from simcore.metrics.service_difference import backlogged_throughout, max_service_difference
-from simcore.result import Columns
 
 PROMPT_WEIGHT, OUTPUT_WEIGHT = 1.0, 2.0
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.core.result import Columns
 from simcore.metrics.definitions import PERCENTILES
-from simcore.result import Columns
 from simcore.scenario import Scenario
 
 Mask = NDArray[np.bool_]

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from simcore.clock import to_s
+from simcore.core.clock import to_s
+from simcore.core.result import Columns
 from simcore.cost.price_shares import HOST, MOST_OUTSIDE, price_shares, unmeasured
 from simcore.cost.profile_choice import ROOFLINE
 from simcore.cost.slow_experts import slower_than_bf16
 from simcore.hardware import Accelerator
-from simcore.result import Columns
 from simcore.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
             note = f"{note} {_UNMEASURED.format(name, ', '.join(missing))}"
     return {
         "profile": name,
-        "lent": {kind: lender.name for kind, lender in sorted(facts.cost.prices.lent.items())},
+        "fallback_profiles": {kind: other.name for kind, other in sorted(facts.cost.prices.fallback_profiles.items())},
         "shares": shares.by_source,
         "outside_calibrated_range": shares.outside,
         "unmeasured": missing,
@@ -56,7 +56,7 @@ def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
 
 def pricing_warnings(pricing: dict[str, Any]) -> list[str]:
     """What users should know of the prices, given the section ``pricing`` of a summary."""
-    of_experts = pricing["lent"].get("moe", pricing["profile"])
+    of_experts = pricing["fallback_profiles"].get("moe", pricing["profile"])
     slower = [_SLOWER.format(of_experts, name) for name in pricing["slower_than_bf16"]]
     if pricing["outside_calibrated_range"] > MOST_OUTSIDE:
         return [pricing["note"], *slower]

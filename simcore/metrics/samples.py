@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.horizon import FOREVER
-from simcore.metrics.recorder import FINISHED, REJECTED, UNFINISHED
-from simcore.request import UNSET
+from simcore.core.request import UNSET
+from simcore.recording.recorder import FINISHED, REJECTED, UNFINISHED
 
 Rows = dict[str, NDArray[np.int64]]
 

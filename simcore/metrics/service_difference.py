@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from simcore.core.result import Columns
 from simcore.metrics.definitions import Float64Array
-from simcore.result import Columns
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 MOST_TENANTS = 200

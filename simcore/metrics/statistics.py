@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
+from simcore.core.token_gaps import CountedGaps, merged, split
 from simcore.metrics.confidence import LEVEL, METHOD, SECTIONS, enough_for, interval
 from simcore.metrics.definitions import PERCENTILES, Float64Array
-from simcore.metrics.token_gaps import CountedGaps, merged, split
 
 Statistics = dict[str, Any]
 

@@ -10,26 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.clock import to_s
+from simcore.core.clock import to_s
+from simcore.core.result import Columns
+from simcore.core.token_gaps import CountedGaps
 from simcore.cost.price_shares import RangeCounter
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
-from simcore.memory.kv_bytes import kv_bytes_per_token
-from simcore.memory.offloading import Offloading
-from simcore.memory.plan import kv_format
 from simcore.metrics.confidence import LEVEL, SECTIONS, interval
 from simcore.metrics.definitions import normalised_latency_s, prefix_hit_rate
 from simcore.metrics.fairness import fairness
 from simcore.metrics.objectives import kept_all, missed_any, objectives
 from simcore.metrics.pricing import pricing_figures, pricing_warnings
 from simcore.metrics.statistics import Statistics, of_gaps, of_values
-from simcore.metrics.token_gaps import CountedGaps
 from simcore.metrics.transfers import link_figures, swap_figures, tier_figures
-from simcore.models import ModelSpec
-from simcore.pipeline import Pipeline
-from simcore.result import Columns
 from simcore.scenario import Scenario
+from simcore.scheduling.offloading import Offloading
+from simcore.service.pipeline import Pipeline
 
 SCHEMA_VERSION = 1
 _FINISHED_FOR_INTERVAL = 5 * SECTIONS
@@ -48,11 +45,11 @@ class RunFacts:
     """What the summary needs beside the tables; ``cut_off`` says that the run ended before all was done."""
 
     scenario: Scenario
-    spec: ModelSpec
     accelerator: Accelerator
     cost: StepCost
     total_blocks: int
     block_tables: int
+    kv_bytes_per_token: int
     work: tuple[WorkCounter, ...]
     ranges: tuple[RangeCounter, ...]
     peak_used_blocks: int
@@ -221,9 +218,7 @@ def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dic
         "block_size_tokens": block_size,
         "blocks_per_replica": facts.total_blocks,
         "capacity_tokens_per_replica": facts.total_blocks // facts.block_tables * block_size,
-        "bytes_per_token": kv_bytes_per_token(
-            facts.spec, kv_format(scenario, facts.spec), sharing_layers=scenario.memory.kv_sharing_layers
-        ),
+        "bytes_per_token": facts.kv_bytes_per_token,
         "peak_used_blocks": facts.peak_used_blocks,
         "mean_used_share": held / (all_blocks * end_s) if end_s else None,
         "prefix_hit_rate": hit_rate if scenario.memory.prefix_caching else None,

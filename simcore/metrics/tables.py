@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
+from simcore.core.request import UNSET
+from simcore.core.result import Columns
 from simcore.metrics.definitions import between_s, time_per_output_token_s
-from simcore.metrics.recorder import STATES, Recorder
 from simcore.metrics.samples import Rows, mean_of_samples, of_requests
-from simcore.request import UNSET
-from simcore.result import Columns
+from simcore.recording.recorder import STATES, Recorder
 
 
 def request_table(recorder: Recorder, samples: int = 1) -> Columns:

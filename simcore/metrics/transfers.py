@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
+from simcore.core.result import Columns
 from simcore.memory.link import KINDS
-from simcore.memory.offloading import Offloading
 from simcore.metrics.definitions import prefix_hit_rate
-from simcore.result import Columns
+from simcore.scheduling.offloading import Offloading
 
 
 def transfer_table(offloadings: Sequence[Offloading]) -> Columns:

@@ -8,8 +8,8 @@
 from os import sep
 from pathlib import Path
 
-from simcore.errors import FileError, UnknownNameError, nearest_name
-from simcore.files import opening
+from simcore.core.errors import FileError, UnknownNameError, nearest_name
+from simcore.core.files import opening
 from simcore.models.catalogue import Preset, Published, load_preset, load_preset_spec, preset_names
 from simcore.models.config_file import load_config_file, read_config
 from simcore.models.recurrent import LinearAttention, Recurrent, ShortConvolution, StateSpace

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
-from simcore.errors import UnknownNameError
+from simcore.core.errors import UnknownNameError
 from simcore.models.config_file import read_config
 from simcore.models.spec import ModelSpec
 

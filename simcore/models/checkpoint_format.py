@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, Field, PositiveInt, ValidationError, field_validator, model_validator
 
-from simcore.errors import FileError, InputError
+from simcore.core.errors import FileError, InputError
+from simcore.core.validation import explain
 from simcore.models.left_out_modules import CheckpointFormat, LeftOut
-from simcore.validation import explain
 
 _LEFT_OUT = AliasChoices("modules_to_not_convert", "ignored_layers", "exclude_modules", "ignore")
 

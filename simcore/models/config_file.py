@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from simcore.errors import FileError, InputError
-from simcore.files import check_path, read_json
+from simcore.core.errors import FileError, InputError
+from simcore.core.files import check_path, read_json
+from simcore.core.validation import explain
 from simcore.models.checkpoint_format import modelopt_keys, read_checkpoint_format
 from simcore.models.families import FAMILIES, DecoderConfig
 from simcore.models.spec import ModelSpec
-from simcore.validation import explain
 
 _BY_ARCHITECTURE = {name: family for family in FAMILIES for name in family.architectures}
 _BY_MODEL_TYPE = {name: family for family in FAMILIES for name in family.model_types}

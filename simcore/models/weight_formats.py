@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from simcore.errors import UnknownNameError
+from simcore.core.errors import UnknownNameError
 
+ACTIVATION_BYTES = 2.0
+"""Activations travel in 16 bits."""
 ONE_SCALE = 0
 """A scale group as long as the matrix."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.models.recurrent import Recurrent
 from simcore.models.recurrent_weights import recurrent_weights
 from simcore.models.spec import (

@@ -4,7 +4,7 @@
 |---|---|
 | scenario.yaml | the scenario in full, ready to be run again; versions in its head |
 | summary.json | counts, metrics, throughput and the rest, as ``simcore.metrics.summary`` makes them |
-| requests.parquet, steps.parquet | the two tables of ``simcore.result.Result``; undefined values are null |
+| requests.parquet, steps.parquet | the two tables of ``simcore.core.result.Result``; undefined values are null |
 | timeline.json | the run as a timeline for ui.perfetto.dev |
 | report.html | figures and tables to look at, made elsewhere and handed in |
 
@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import yaml
 
-from simcore.errors import FileError
-from simcore.files import writing
+from simcore.core.errors import FileError
+from simcore.core.files import writing
+from simcore.core.result import Columns, Result
 from simcore.output.timeline import write_timeline
-from simcore.result import Columns, Result
 
 SUMMARY = "summary.json"
 SCENARIO = "scenario.yaml"

@@ -15,11 +15,11 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.clock import NS_PER_S
-from simcore.errors import InputError
-from simcore.files import writing
+from simcore.core.clock import NS_PER_S
+from simcore.core.errors import InputError
+from simcore.core.files import writing
+from simcore.core.result import Columns, Result
 from simcore.output.transfer_tracks import track_names, transfer_events
-from simcore.result import Columns, Result
 
 Event = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simcore.result import Columns
+from simcore.core.result import Columns
 
 FIRST_TID = 2
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from policies.registry import policy_class
-from simcore.errors import InputError, Phrase, nearest_name
+from simcore.core.errors import InputError, Phrase, nearest_name
 from simcore.scenario.policy_choice import nested_kinds
 from simcore.scenario.sections import Scenario
 from simcore.workload import ClosedLoop, Sessions, Workload

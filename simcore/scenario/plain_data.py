@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simcore.errors import InputError, Phrase
+from simcore.core.errors import InputError, Phrase
 
 MOST_LEVELS = 20
 """Mappings and lists within each other; no scenario has a use for half of it."""

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from policies.ordering import Ordering
 from policies.prediction import LengthPredictor
 from policies.registry import UnknownPolicyError, policy_class, policy_name, policy_names
-from simcore.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name
+from simcore.core.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name
+from simcore.core.validation import explain
 from simcore.scenario.sections import with_whole_keys
-from simcore.validation import explain
 
 _KINDS: dict[Any, str] = {LengthPredictor: "prediction", Ordering: "ordering"}
 """Policies that other policies take as parameters, by the type of the parameter."""

@@ -8,12 +8,13 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.core.errors import FileError, InputError, UnknownNameError
+from simcore.core.validation import explain
+from simcore.core.yaml_text import parse_yaml, read_yaml, yaml_problem
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
 from simcore.scenario.policy_choice import complete_policy, with_data_groups, with_limits_of_groups, with_objectives
+from simcore.scenario.renamed import refuse_old_names
 from simcore.scenario.sections import Scenario
-from simcore.validation import explain
-from simcore.yaml_text import parse_yaml, read_yaml, yaml_problem
 
 _LIMITS_OF_EACH_GROUP = ("vllm-v1", "trtllm")
 """Engines whose every data group has a scheduler with these limits of its own. SGLang divides them among its groups
@@ -79,6 +80,7 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     Raises ``InputError`` for the first thing that is wrong with it.
     """
     document = plain_data(document, "the scenario")
+    refuse_old_names(document)
     engine = document.get("engine", "vllm-v1")
     if not isinstance(engine, str):
         raise InputError("engine", engine, f"one of {', '.join(engine_names())}")

@@ -235,11 +235,11 @@ class Host(_Section):
     step_s: StepSeconds = _HOST.step_s
     per_request_s: KernelSeconds = _HOST.per_request_s
     launch_s: KernelSeconds = _HOST.launch_s
-    graph_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = _HOST.graph_tokens
+    max_cudagraph_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = _HOST.max_cudagraph_tokens
     mixed_graphs: bool = _HOST.mixed_graphs
     request_s: StepSeconds = _HOST.request_s
     per_prompt_token_s: KernelSeconds = _HOST.per_prompt_token_s
-    overlapped: bool = _HOST.overlapped
+    async_scheduling: bool = _HOST.async_scheduling
     compiled: bool = _HOST.compiled
     linear_prompt_s: StepSeconds = _HOST.linear_prompt_s
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from policies.batching import StepLimits
-from simcore.request import UNSET
-from simcore.scheduling.plan import BatchPlan
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.request import UNSET
 
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler import Scheduler
@@ -39,7 +39,7 @@ def admit(scheduler: "Scheduler", plan: BatchPlan, limits: StepLimits, now_ns: i
             required += scheduler.blocks_to_prefill()
         if required > memory.free_for(request):
             break
-        if scheduler.picky and not scheduler.batching.accepts(request, len(scheduler.running)):
+        if scheduler.filters_admission and not scheduler.batching.accepts(request, len(scheduler.running)):
             break
         waiting.pop()
         if scheduler.ordering_learns:

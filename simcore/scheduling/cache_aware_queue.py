@@ -3,8 +3,8 @@
 from heapq import heappop, heappush
 
 from policies.ordering import CacheAwareOrdering
+from simcore.core.request import Request
 from simcore.memory import KVMemory
-from simcore.request import Request
 
 
 class CacheAwareQueue:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Literal
 
 from policies.batching import StepLimits
 from policies.views import RunningView
-from simcore.request import Request
-from simcore.scheduling.inheritance import with_heirs_first
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.request import Request
+from simcore.scheduling.inheritance import by_inherited_priority
 from simcore.scheduling.loading import make_room
-from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.swapping import swap_out
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def fill_under_contention(
     served: dict[int, int] = {}
     plan = BatchPlan(preempted=[], dropped=[])
     now_s = now_ns / 1e9
-    for request in with_heirs_first(scheduler, now_s) if scheduler.inherit_priority else [*scheduler.running.values()]:
+    running = by_inherited_priority(scheduler, now_s) if scheduler.inherit_priority else [*scheduler.running.values()]
+    for request in running:
         if budget == 0:
             break
         if request.number not in scheduler.running:

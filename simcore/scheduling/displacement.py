@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from policies.batching import StepLimits
 from policies.horizon import FOREVER
 from policies.ordering import Ordering
-from simcore.request import Request
+from simcore.core.request import Request
 
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler_state import SchedulerState

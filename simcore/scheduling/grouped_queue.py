@@ -3,10 +3,10 @@
 from itertools import count
 
 from policies.ordering import GroupOrdering
-from simcore.clock import to_s
-from simcore.request import UNSET, Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import to_s
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import UNSET, Request
 from simcore.scheduling.step_time import StepTime
 from simcore.scheduling.waiting_queue import RequestHeap
 

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from simcore.request import Request
+from simcore.core.request import Request
 
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler import Scheduler
 
 
-def with_heirs_first(scheduler: "Scheduler", now_s: float) -> list[Request]:
+def by_inherited_priority(scheduler: "Scheduler", now_s: float) -> list[Request]:
     """The running requests in the order in which memory goes to them, those that inherit urgency first.
 
     KV memory is a lock that many share. The request that is next to be admitted is held back by a less urgent one whose

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from policies.batching import StepLimits
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.request import UNSET, Request
 from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.tiers import TierChain
-from simcore.request import UNSET, Request
 from simcore.scheduling.admission import first_chunk_tokens
-from simcore.scheduling.plan import BatchPlan
 
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler import Scheduler

@@ -6,13 +6,13 @@ from dataclasses import replace
 from policies.batching import Batching, StepLimits
 from policies.ordering import CacheAwareOrdering, Ordering
 from policies.preemption import Preemption
-from simcore.clock import NS_PER_S
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import NS_PER_S
+from simcore.core.request import Request
 from simcore.memory import KVMemory
-from simcore.request import Request
 from simcore.scheduling.admission import admit
 from simcore.scheduling.contention import PreemptionMode, fill_under_contention
 from simcore.scheduling.loading import Loading, admit_loaded, make_room
-from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler_state import SchedulerState
 from simcore.scheduling.swapping import Swapping, bring_back
 
@@ -40,9 +40,9 @@ class Scheduler(SchedulerState):
         "_reserved_blocks",
         "_some_go_before",
         "_watermark_blocks",
+        "filters_admission",
         "inherit_priority",
         "ordering_learns",
-        "picky",
         "predictors",
         "preemption",
         "reserve_whole_prompt",
@@ -78,7 +78,7 @@ class Scheduler(SchedulerState):
         )
         self._some_go_before = loading is not None or swapping is not None
         self.ordering_learns = type(ordering).admitted is not Ordering.admitted
-        self.picky = type(batching).accepts is not Batching.accepts
+        self.filters_admission = type(batching).accepts is not Batching.accepts
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
@@ -107,7 +107,7 @@ class Scheduler(SchedulerState):
         if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
             full = len(self.running) >= limits.max_running_requests
             plan.stable_steps = 1 if self._one_by_one else limits.stable_steps
-            if self._slides and not full and (self.waiting.size or self.some_are_away()):
+            if self._frees_window_blocks and not full and (self.waiting.size or self.some_are_away()):
                 plan.stable_steps = 1  # windows give back blocks meanwhile
             if self.waiting.size:
                 plan.stable_steps = min(plan.stable_steps, self._order_stands(full))

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from policies.batching import Batching
 from policies.ordering import CacheAwareOrdering, GroupOrdering, Ordering
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import UNSET, Request
 from simcore.memory import KVMemory
-from simcore.request import UNSET, Request
 from simcore.scheduling.cache_aware_queue import CacheAwareQueue
-from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.displacement import Displacement
 from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.loading import Loading
-from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler_view import SchedulerView
 from simcore.scheduling.swapping import Swapping
 from simcore.scheduling.waiting_queue import KeyedQueue, WaitingQueue
@@ -29,9 +29,9 @@ class SchedulerState(SchedulerView):
         "_admissions",
         "_batching_forgets",
         "_displacement",
+        "_frees_window_blocks",
         "_latest_decoding_admission",
         "_ordering_forgets",
-        "_slides",
         "batching",
         "groups",
         "incoming",
@@ -75,7 +75,7 @@ class SchedulerState(SchedulerView):
             self.waiting = CacheAwareQueue(ordering, memory)
         else:
             self.waiting = KeyedQueue(ordering)
-        self._slides = memory.releases
+        self._frees_window_blocks = memory.releases
         self._batching_forgets = type(batching).ended is not Batching.ended
         self._ordering_forgets = type(ordering).ended is not Ordering.ended
         self._admissions = 0
@@ -123,7 +123,7 @@ class SchedulerState(SchedulerView):
         completed = []
         for request, tokens, computed_tokens in plan.chunks:
             request.computed_tokens = computed_tokens + tokens
-            if self._slides:
+            if self._frees_window_blocks:
                 self.memory.slide(request, computed_tokens)
             self.memory.computed(request)
             if not request.tokens_to_compute:
@@ -136,7 +136,7 @@ class SchedulerState(SchedulerView):
         self._latest_decoding_admission = max(self._latest_decoding_admission, request.admission)
         request.pool = self.pool
         request.origin = self.pool.join(request.computed_tokens)
-        if self._slides:
+        if self._frees_window_blocks:
             self.memory.decodes(request)
         if self.groups is not None:
             self.groups.group_of(request).joined(request, new_tokens)
@@ -146,7 +146,7 @@ class SchedulerState(SchedulerView):
     def commit_decodes(self, plan: BatchPlan, steps: int) -> None:
         """Take note that the plan's decoding requests gained ``steps`` tokens each."""
         pool = self.pool
-        if self._slides:
+        if self._frees_window_blocks:
             for _ in range(steps - 1):
                 self._pass_step()
                 self.memory.allocate(pool.blocks_due())
@@ -156,16 +156,16 @@ class SchedulerState(SchedulerView):
             if blocks:
                 self.memory.allocate(blocks)
         for request in plan.stalled:
-            if self._slides:
+            if self._frees_window_blocks:
                 self.memory.pauses(request)
             request.computed_tokens = pool.leave(request.origin)
-        if self._slides:
+        if self._frees_window_blocks:
             self._pass_step()
         else:
             pool.advance(steps)
         for request in plan.stalled:
             request.origin = pool.join(request.computed_tokens)
-            if self._slides:
+            if self._frees_window_blocks:
                 self.memory.decodes(request)
             if self.groups is not None:
                 self.groups.group_of(request).moved(1)

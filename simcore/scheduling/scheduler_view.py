@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Callable
 
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.memory import KVMemory
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
 from simcore.scheduling.loading import Loading
-from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.swapping import Swapping
 from simcore.scheduling.waiting_queue import WaitingQueue
 

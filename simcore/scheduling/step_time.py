@@ -1,6 +1,6 @@
 """Whose time a step was: it is divided among the tokens that it computed."""
 
-from simcore.clock import to_s
+from simcore.core.clock import to_s
 
 
 class StepTime:

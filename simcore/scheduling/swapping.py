@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from policies.batching import StepLimits
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.request import Request
 from simcore.memory.swap import SwapSpace
-from simcore.request import Request
 from simcore.scheduling.loading import make_room
-from simcore.scheduling.plan import BatchPlan
 
 if TYPE_CHECKING:
     from simcore.scheduling.scheduler import Scheduler
 
 
-class Away(NamedTuple):
+class SwappedRequest(NamedTuple):
     """A request that is swapped out, whether it was decoding, and the blocks that it has in swap space."""
 
     request: Request
@@ -27,7 +27,7 @@ class Swapping:
     """Swapped-out requests in the order in which they left; they return in it, before anyone else is admitted."""
 
     space: SwapSpace
-    away: deque[Away] = field(default_factory=deque)
+    away: deque[SwappedRequest] = field(default_factory=deque)
 
     def abandon(self, request: Request) -> bool:
         """Forget a request if it is away."""
@@ -62,7 +62,7 @@ def swap_out(scheduler: "Scheduler", request: Request, granted_tokens: int, now_
         return False
     scheduler.take_memory(request, granted_tokens)
     swapping.space.move_out(now_ns, blocks)
-    swapping.away.append(Away(request, decoding, blocks))
+    swapping.away.append(SwappedRequest(request, decoding, blocks))
     return True
 
 

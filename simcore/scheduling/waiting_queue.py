@@ -5,7 +5,7 @@ from itertools import count
 from typing import Protocol
 
 from policies.ordering import Ordering
-from simcore.request import UNSET, Request
+from simcore.core.request import UNSET, Request
 
 
 class WaitingQueue(Protocol):

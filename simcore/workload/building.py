@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.workload import laws
 from simcore.workload.batch import ClosedLoop, OpenLoop, RequestBatch
 from simcore.workload.config import (

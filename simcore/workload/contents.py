@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.content import Content, Run
+from simcore.core.content import Content, Run
 
 Int64Array = NDArray[np.int64]
 

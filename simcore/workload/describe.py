@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.content import BlockKeys, Run
+from simcore.core.content import BlockKeys, Run
 from simcore.workload.batch import Int64Array
 from simcore.workload.traces import Columns, Trace, read_trace
 

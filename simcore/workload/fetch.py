@@ -15,8 +15,8 @@ from typing import IO
 
 import yaml
 
-from simcore.errors import FileError, UnknownNameError
-from simcore.files import opening
+from simcore.core.errors import FileError, UnknownNameError
+from simcore.core.files import opening
 
 _CHUNK_BYTES = 1 << 20
 _TIMEOUT_S = 60

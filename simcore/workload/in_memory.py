@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, Int64Array, RequestBatch
 from simcore.workload.contents import Contents, one_after_another, unlike_any_other
 from simcore.workload.synthetic import BATCH_REQUESTS

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.workload import arrivals as processes
 from simcore.workload import durations, lengths, pairs, prompts, session_shapes
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS

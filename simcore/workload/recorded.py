@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import FileError, InputError
+from simcore.core.errors import FileError, InputError
 from simcore.workload.batch import RequestBatch
 from simcore.workload.in_memory import InMemoryOpenLoop
 from simcore.workload.traces import Columns, Trace, read_trace

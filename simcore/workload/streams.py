@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 
 
 def random_stream(seed: int, purpose: str) -> np.random.Generator:

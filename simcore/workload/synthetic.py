@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.workload.arrivals import ArrivalProcess
 from simcore.workload.batch import Int64Array, RequestBatch
 from simcore.workload.pairs import LengthPairs

@@ -11,8 +11,8 @@ from calibrate.recipes import OLDER_WHEEL, RECIPES, REPOSITORY, WHEEL, Tables
 from calibrate.repeats import repeats
 from calibrate.samples import SampleTable, joined
 from calibrate.ship import origin_of, read
+from simcore.core.errors import FileError
 from simcore.cost.calibrated import available_profiles
-from simcore.errors import FileError
 from simcore.hardware import accelerator_names
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
 from simcore.metrics.statistics import of_values
-from simcore.result import Result
 
 NAN = float("nan")
 REQUEST = {

@@ -11,7 +11,7 @@ from dashboard.comparison_report import render_comparison
 from dashboard.comparison_wording import probability, relative, scale_of, seeds_in_words, short_names
 from dashboard.figures.differences import forest
 from dashboard.figures.overlays import overlay
-from simcore.comparison import Comparison, Curve, Row
+from experiments.comparison import Comparison, Curve, Row
 
 HOSTILE = "<b>sjf</b>"
 

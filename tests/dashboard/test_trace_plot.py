@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dashboard.trace_plot import arrival_rate, length_histogram, trace_figure, write_trace_plot
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 from simcore.workload.traces import Trace
 
 PROMPTS = np.array([1, 1, 5, 400, 100_000])

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from simcore.comparison.compared_metrics import METRICS
+from experiments.comparison.compared_metrics import METRICS
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
 

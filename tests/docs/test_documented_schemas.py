@@ -34,7 +34,7 @@ DOCUMENT = {
     "memory": {"tiers": [{"name": "cpu", "capacity_gb": 1}]},
 }
 NAMED_BY_OTHERS = ("counts.rejected_by_reason", "metrics", "slo", "fairness.tenants")
-NAMED_BY_OTHERS += ("kv.tiers", "links", "pricing.lent", "pricing.shares", "run.versions")
+NAMED_BY_OTHERS += ("kv.tiers", "links", "pricing.fallback_profiles", "pricing.shares", "run.versions")
 
 
 def tables(document):

@@ -21,7 +21,7 @@ def code_blocks(document: str, language: str) -> list[str]:
 
 
 def test_the_readme_shows_what_the_quickstart_prints():
-    assert subprocess.run([sys.executable, ROOT / "docs" / "regenerate.py", "--check"], check=False).returncode == 0
+    assert subprocess.run([sys.executable, ROOT / "tools" / "regenerate.py", "--check"], check=False).returncode == 0
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
@@ -48,7 +48,7 @@ def test_links_between_documents_lead_somewhere(document):
 
 
 def test_the_script_replaces_the_block_alone():
-    script = runpy.run_path(str(ROOT / "docs" / "regenerate.py"))
+    script = runpy.run_path(str(ROOT / "tools" / "regenerate.py"))
     document = f"before\n{script['START']}\nold\n{script['END']}\nafter"
     assert script["with_block"](document, "new") == (
         f"before\n{script['START']}\n```\nnew\n```\n{script['END']}\nafter"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from policies.batching import Batching, StepLimits
 from policies.registry import BUILT_IN
 from policies.views import ReplicaView
+from simcore.build.simulation import Simulation
+from simcore.core.result import Result
 from simcore.models import load_preset
-from simcore.result import Result
-from simcore.simulation import Simulation
 
 SOME_WINDOWS, ALL_WINDOWS, SOME_LINEAR = "some-windows", "all-windows", "some-linear"
 """Folders with a Gemma-3 and a Mistral whose windows are so small that most requests cross them, and with a small

@@ -8,13 +8,13 @@ from itertools import pairwise
 from unittest.mock import patch
 
 from policies.batching import StepLimits
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.request import Request
+from simcore.core.token_gaps import StepDurations
 from simcore.cost.roofline import attended_pairs
 from simcore.cost.step_cost import StepCost
-from simcore.metrics.token_gaps import StepDurations
-from simcore.replica import Replica
-from simcore.request import Request
-from simcore.scheduling.plan import BatchPlan
 from simcore.scheduling.scheduler import Scheduler
+from simcore.service.replica import Replica
 
 NS_PER_S = 1_000_000_000
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import simcore.simulation
+import simcore.build.simulation
 from policies.registry import policy_class
-from simcore.content import Content, Run
+from simcore.build.memory import describe_blocks
+from simcore.core.content import Content, Run
 from simcore.memory import KVBlockManager
 from simcore.memory.block_pool import Expiry
-from simcore.memory.building import describe_blocks
 from simcore.memory.free_order import RankedOrder
 from tests.e2e.scenarios import (
     differences,
@@ -38,7 +38,7 @@ def run_with_blocks(scenario, folder, **options):
         return KVBlockManager(plan.request_blocks, scenario.memory.block_size_tokens, scenario.memory.prefix_caching)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.simulation, "build_memory", build)
+        patch.setattr(simcore.build.simulation, "build_memory", build)
         return run(scenario, folder, **options)
 
 
@@ -79,7 +79,7 @@ def test_jumping_equals_stepping_whatever_expires(scenario, after_s, whole, evic
     scenario = merged(scenario, {"scheduler": {"reserve_whole_prompt": whole}, "memory": {"prefix_caching": True}})
     assume(not prepare(scenario, folder).memory.layout.releases)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.simulation, "build_memory", build)
+        patch.setattr(simcore.build.simulation, "build_memory", build)
         jumping, stepping = (run(scenario, folder, fast_forward=jumps, check=True) for jumps in (True, False))
     assert differences(jumping, stepping) == []
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from servetwin.api import prepare, simulate
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.scenario.reading import engine_names
 from tests.e2e.scenarios import differences, merged
 

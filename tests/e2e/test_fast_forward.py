@@ -19,7 +19,7 @@ from tests.e2e.step_watch import NS_PER_S, watching
 CHAT = {
     "model": "llama-3.1-8b",
     "cluster": {"accelerator": "h100-sxm"},
-    "host": {"request_s": 0.0, "overlapped": False},
+    "host": {"request_s": 0.0, "async_scheduling": False},
     "seed": 3,
     "slo": {"ttft_s": {"p99": 1.0}, "tpot_s": {"p99": 0.03}},
 }
@@ -105,7 +105,7 @@ def test_the_end_cuts_a_jump_where_it_would_cut_a_step(end_s, tmp_path):
 def test_an_arrival_at_the_very_end_of_a_step_is_served_by_the_next(replicas, offset_ns, tmp_path):
     """It ends a jump on time: a nanosecond later it would have to wait for another step."""
     rows = [(0.0, 100, 400)] * replicas
-    changes = {"cluster": {"replicas": replicas}, "host": {"overlapped": False}, "workload": {"rows": rows}}
+    changes = {"cluster": {"replicas": replicas}, "host": {"async_scheduling": False}, "workload": {"rows": rows}}
     scenario = merged(CHAT, changes)
     with watching() as watch:
         run(scenario, tmp_path, fast_forward=False)

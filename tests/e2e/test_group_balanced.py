@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError
 from tests.e2e.scenarios import differences, merged, run, synthetic
 
 MIXTURE = {
@@ -31,7 +31,7 @@ def balanced(**parameters):
     steps=st.tuples(st.sampled_from([1, 2, 7, 50]), st.sampled_from([0, 1, 10])),
     budget=st.sampled_from([4000, 8192]),
     slots=st.sampled_from([3, 2048]),
-    overlapped=st.booleans(),
+    async_scheduling=st.booleans(),
     arrivals=st.sampled_from(
         [
             {"name": "closed-loop", "concurrency": 24},
@@ -46,12 +46,12 @@ def balanced(**parameters):
     seed=st.integers(0, 99),
 )
 def test_jumps_and_steps_agree(
-    steps, budget, slots, overlapped, arrivals, patience, blocks, mode, replicas, seed, tmp_path_factory
+    steps, budget, slots, async_scheduling, arrivals, patience, blocks, mode, replicas, seed, tmp_path_factory
 ):
     parameters = {"max_waiting_steps": steps[0], "gathering_steps": steps[1]}
     limits = {"max_batched_tokens": budget, "max_running_requests": slots}
     changes = {
-        "host": {"overlapped": overlapped},
+        "host": {"async_scheduling": async_scheduling},
         "cluster": {"replicas": replicas},
         "memory": {"num_gpu_blocks": blocks},
         "scheduler": {"preemption": {"mode": mode}},

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import simcore.simulation
-from simcore.content import Content, Run
+import simcore.build.simulation
+from simcore.core.content import Content, Run
 from simcore.memory import KVGroupManager
 from simcore.memory.block_pool import Expiry
 from tests.e2e.scenarios import differences, merged, prepare, random_scenarios, run, synthetic, write_models
@@ -40,7 +40,7 @@ def run_with_groups(kind, scenario, folder, prefix_caching, after_s=None, **opti
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.simulation, "build_memory", build)
+        patch.setattr(simcore.build.simulation, "build_memory", build)
         return run(scenario, folder, **options)
 
 

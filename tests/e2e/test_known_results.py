@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from docs.policy_cases import (
+from policies.ordering.fcfs import FirstComeFirstServed
+from policies.ordering.sjf import ShortestJobFirst
+from policies.prediction.oracle import Oracle
+from policies.registry import BUILT_IN
+from simcore.core.request import Request
+from simcore.scheduling.waiting_queue import KeyedQueue
+from tests.e2e.scenarios import run, synthetic
+from tools.policy_cases import (
     BACKLOG_BLOCKS,
     BACKLOG_PROMPT,
     BURSTS,
@@ -16,13 +23,6 @@ from docs.policy_cases import (
     single_slot,
     toy,
 )
-from policies.ordering.fcfs import FirstComeFirstServed
-from policies.ordering.sjf import ShortestJobFirst
-from policies.prediction.oracle import Oracle
-from policies.registry import BUILT_IN
-from simcore.request import Request
-from simcore.scheduling.waiting_queue import KeyedQueue
-from tests.e2e.scenarios import run, synthetic
 
 BLOCK_TOKENS = 16
 

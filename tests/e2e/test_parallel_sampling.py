@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import servetwin
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from tests.e2e.scenarios import differences, merged, run, synthetic
 
 SAMPLED = {

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from tests.e2e.scenarios import ALL_WINDOWS, SOME_WINDOWS, differences, merged, prepare, run, synthetic, write_models
 
 BLOCK_SIZE = 8

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.bands.run import run_with_bands
 from policies.batching.decode_prefill_alternate import DecodePrefillAlternate
-from simcore.bands.run import run_with_bands
-from simcore.errors import CapacityError, InputError
+from simcore.core.errors import CapacityError, InputError
 from tests.e2e.scenarios import (
     differences,
     merged,

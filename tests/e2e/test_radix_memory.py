@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import simcore.simulation
-from simcore.content import Content, Run
+import simcore.build.simulation
+from simcore.core.content import Content, Run
 from simcore.memory import KVBlockManager, KVRadixManager
 from tests.e2e.scenarios import differences, hard_examples, merged, random_scenarios, run, synthetic, write_models
 
@@ -41,7 +41,7 @@ def run_sharing(kind, scenario, folder, **options):
         return sharing(kind)(plan.request_blocks, block_size, **caching)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.simulation, "build_memory", build)
+        patch.setattr(simcore.build.simulation, "build_memory", build)
         return run(scenario, folder, **options)
 
 

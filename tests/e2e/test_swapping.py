@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
 from tests.e2e.scenarios import differences
 
 SHORT_OF_MEMORY = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import ServetwinError
+from simcore.core.errors import ServetwinError
 from tests.e2e.scenarios import merged, prepare, run, synthetic
 
 SHARED = {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 500}, "among": 3}]}

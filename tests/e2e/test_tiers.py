@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from simcore.content import Content, Run
-from simcore.errors import InputError
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
+from simcore.core.content import Content, Run
+from simcore.core.errors import InputError
 from tests.e2e import test_tiers_fast_forward
 from tests.e2e.scenarios import merged, synthetic
 from tests.e2e.test_tiers_fast_forward import run_with_content

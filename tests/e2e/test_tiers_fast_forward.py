@@ -7,10 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from policies.registry import BUILT_IN
-from simcore.content import Content, Run
+from simcore.core.content import Content, Run
 from simcore.memory.kv_bytes import KvFormat, kv_bytes_per_token
 from simcore.models import load_model
-from simcore.service import Router
+from simcore.service.service import Router
 from tests.e2e.scenarios import differences, length, run
 from tests.e2e.test_policies_fast_forward import STEP_S, TENANTS, choice
 

@@ -6,7 +6,7 @@ import pytest
 
 from policies.bounds import check_value
 from policies.registry import BUILT_IN
-from simcore.errors import ServetwinError
+from simcore.core.errors import ServetwinError
 from simcore.scenario.policy_choice import complete_policy
 
 UNSTATED = {"ageing_s", "long_prefill_threshold_tokens", "tpot_target_s"}

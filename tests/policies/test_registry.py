@@ -9,7 +9,7 @@ from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
 from policies.registry import BUILT_IN, UnknownPolicyError, policy_class, policy_names
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
 
 
 @dataclass(frozen=True)

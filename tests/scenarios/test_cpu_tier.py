@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from simcore.build.simulation import Simulation
 from simcore.output.timeline import write_timeline
 from simcore.scenario import read_scenario
 from simcore.scenario.reading import override
-from simcore.simulation import Simulation
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from simcore.build.simulation import Simulation
 from simcore.scenario import read_scenario
-from simcore.simulation import Simulation
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 

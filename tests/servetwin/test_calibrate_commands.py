@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from servetwin.app import app
+from simcore.core.errors import FileError, InputError
 from simcore.cost.calibrated import load_profile
-from simcore.errors import FileError, InputError
 
 HEADER = "kind,accelerator,engine,version,dtype,tokens,n,k,latency_s"
 

@@ -218,7 +218,16 @@ def test_facts_of_a_model_are_those_of_the_model_card(command):
 
 
 IMPORT_NAMES = {"pyyaml": "yaml"}
-OWN_PACKAGES = ("servetwin", "dashboard", "calibrate", "simcore", "policies", "hardware_profiles")
+OWN_PACKAGES = (
+    "servetwin",
+    "dashboard",
+    "fidelity",
+    "experiments",
+    "calibrate",
+    "simcore",
+    "policies",
+    "hardware_profiles",
+)
 
 
 def base_requirements():

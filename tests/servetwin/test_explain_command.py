@@ -44,7 +44,11 @@ def test_whose_kernels_price_a_step_is_said(command, scenario_file, tmp_path):
     assert sentence in " ".join(command(*latent, "--set", "pricing.profile=auto").out.split())
     other = asked("model=llama-3.1-8b", "cluster.accelerator=l40s", "precision.weights=nvfp4", "pricing.profile=auto")
     (step,) = json.loads(command(*other, "--json").out)
-    assert (step["profile"], step["lent"], step["unmeasured"]) == ("l40s/vllm-0.24.0", {}, ["matrix products in nvfp4"])
+    assert (step["profile"], step["fallback_profiles"], step["unmeasured"]) == (
+        "l40s/vllm-0.24.0",
+        {},
+        ["matrix products in nvfp4"],
+    )
     assert command(*other, "--out", tmp_path / "step.html").code == 0
     assert "It has no measurements of matrix products in nvfp4." in (tmp_path / "step.html").read_text()
     roofline = asked("pricing.profile=roofline")

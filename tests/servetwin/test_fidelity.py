@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from simcore.fidelity.evaluation import evaluate
-from tests.simcore.fidelity.engine_run_rows import write_rows
-from tests.simcore.fidelity.request_run_folder import write_run
+from fidelity.evaluation import evaluate
+from tests.fidelity.engine_run_rows import write_rows
+from tests.fidelity.request_run_folder import write_run
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 import servetwin.trace_commands as commands
-from simcore.errors import FileError, UnknownNameError
+from simcore.core.errors import FileError, UnknownNameError
 from simcore.workload.fetch import KnownTrace
 
 TRACE = "arrival_s,prompt_tokens,output_tokens\n0,10,20\n1,30,40\n9,50,60\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.core.errors import FileError, InputError, UnknownNameError
 from simcore.hardware import Accelerator, accelerator_names, load_accelerator
 
 NAMES = (

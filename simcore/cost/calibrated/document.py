@@ -9,10 +9,10 @@ import pydantic
 import yaml
 from pydantic import ConfigDict, Field
 
+from simcore.core.errors import FileError, UnknownNameError
+from simcore.core.files import read_text
+from simcore.core.validation import explain
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
-from simcore.errors import FileError, UnknownNameError
-from simcore.files import read_text
-from simcore.validation import explain
 
 PROFILE_FILE = "profile.yaml"
 _YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

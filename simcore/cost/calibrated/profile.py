@@ -6,6 +6,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from simcore.core.errors import UnknownNameError
 from simcore.cost.calibrated.base import Rates
 from simcore.cost.calibrated.collectives import COLLECTIVE_KEYS, CollectiveTable
 from simcore.cost.calibrated.context import CONTEXT_KEYS, ContextPrice, ContextTable
@@ -22,7 +23,6 @@ from simcore.cost.calibrated.linear_attention import (
 from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
 from simcore.cost.calibrated.price import CurvePrice
 from simcore.cost.calibrated.table import parse_table
-from simcore.errors import UnknownNameError
 
 MLA_HEAD_DIM = 576
 """What latent attention attends with: the latent of 512 and the rotary part of 64 (DeepSeek-V2, arXiv:2405.04434)."""

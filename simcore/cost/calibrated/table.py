@@ -12,8 +12,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.errors import FileError
-from simcore.files import read_text
+from simcore.core.errors import FileError
+from simcore.core.files import read_text
 
 Key = str | int
 TEXT_KEYS = frozenset({"phase", "dtype", "kv_dtype", "distribution", "operation", "implementation", "operator"})

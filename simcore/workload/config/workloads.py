@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
-from simcore.errors import nearest_name
+from simcore.core.errors import nearest_name
 from simcore.workload.config.arrivals import Arrivals, ClosedLoopArrivals
 from simcore.workload.config.columns import FormatName, TraceColumns
 from simcore.workload.config.lengths import Length, LengthPair

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 from simcore.workload.traces.text import opened
 
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from simcore.errors import FileError, nearest_name
-from simcore.files import json_problem
+from simcore.core.errors import FileError, nearest_name
+from simcore.core.files import json_problem
 from simcore.workload.traces.text import opened
 
 

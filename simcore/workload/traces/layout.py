@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simcore.errors import FileError, InputError, UnknownNameError, nearest_name
+from simcore.core.errors import FileError, InputError, UnknownNameError, nearest_name
 from simcore.workload.traces import csv_file, jsonl_file, parquet_file
 from simcore.workload.traces.formats import FORMATS, Columns, FileKind
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simcore.errors import FileError
-from simcore.files import opening
+from simcore.core.errors import FileError
+from simcore.core.files import opening
 
 
 def column_names(path: Path) -> list[str]:

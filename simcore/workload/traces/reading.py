@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 from simcore.workload.batch import Int64Array
 from simcore.workload.contents import Contents
 from simcore.workload.traces.formats import Columns

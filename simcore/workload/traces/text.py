@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TextIO
 
-from simcore.errors import FileError
-from simcore.files import opening
+from simcore.core.errors import FileError
+from simcore.core.files import opening
 
 _BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 

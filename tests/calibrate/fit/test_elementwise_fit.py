@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibrate.fit.elementwise import ElementwiseFit
 from calibrate.fit.held_out import fit_and_check
 from calibrate.samples import SampleTable
-from simcore.errors import UnknownNameError
+from simcore.core.errors import UnknownNameError
 
 TOKENS = np.unique(np.geomspace(1, 2048, 60).astype(np.int64))
 WIDTHS = (8192, 32768)

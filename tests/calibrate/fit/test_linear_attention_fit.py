@@ -8,7 +8,7 @@ import pytest
 from calibrate.fit.held_out import FITS, fit_and_check
 from calibrate.samples import SHAPE_COLUMNS, SampleTable
 from calibrate.ship import trimmed
-from simcore.errors import FileError, UnknownNameError
+from simcore.core.errors import FileError, UnknownNameError
 
 HEADS = [(key_heads, group * key_heads) for key_heads in (1, 2, 4, 8, 16) for group in (1, 2, 4)]
 

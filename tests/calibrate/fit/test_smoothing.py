@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibrate.fit.grids import reached
 from calibrate.fit.smooth import interrupted, isotonic, smooth
 from calibrate.fit.steps import steps_of
-from simcore.errors import ServetwinError
+from simcore.core.errors import ServetwinError
 
 
 def test_holes_are_filled_from_their_neighbours():

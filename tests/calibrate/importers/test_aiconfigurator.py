@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrate.importers import aiconfigurator
-from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.core.errors import FileError, InputError, UnknownNameError
 
 
 @pytest.fixture

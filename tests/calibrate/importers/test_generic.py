@@ -9,7 +9,7 @@ import pytest
 
 from calibrate.importers.generic import read_samples, write_samples
 from calibrate.samples import SampleTable
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 
 PRODUCTS = SampleTable(
     "gemm",

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from calibrate.importers import apex_plus, llmservingsim, splitwise, vidur
-from simcore.errors import FileError, UnknownNameError
+from simcore.core.errors import FileError, UnknownNameError
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from benchmarks.kernels.one_by_one import Deadline, timed
 from benchmarks.kernels.results import Missing, Result, write_samples, write_summary
 from benchmarks.kernels.timing import Times
 from servetwin.app import app
+from simcore.core.errors import FileError, UnknownNameError
 from simcore.cost.calibrated.profile import KernelProfile
-from simcore.errors import FileError, UnknownNameError
 
 MACHINE = Machine("a GPU", "1.2", "13.0", "2.0", "3.0", "3.11", copy_bytes_per_s=4e12, matmul_bf16_per_s=800e12)
 CASES = [case for module in MODULES for case in import_module(f"benchmarks.kernels.{module}").cases(False)]

@@ -9,7 +9,7 @@ from live.model.weights import DecoderWeights, load_weights
 from live.opening import open_model
 from live.weights.gguf_file import GgufFile
 from live.weights.gguf_weights import in_halves
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 from tests.live.weights.tiny_files import write_gguf
 
 

@@ -12,7 +12,7 @@ from live.model.weights import load_weights
 from live.opening import open_model
 from live.weights.gguf_file import GgufFile
 from live.weights.safetensors_file import SafetensorsFile
-from simcore.errors import ServetwinError
+from simcore.core.errors import ServetwinError
 from tests.live.weights.tiny_files import write_gguf
 
 COUNT, WATCHED = 5000, 200

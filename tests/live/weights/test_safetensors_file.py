@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 
 from live.weights.folder import SafetensorsFolder
 from live.weights.safetensors_file import SafetensorsFile
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 from tests.live.weights.tiny_files import safetensors_bytes
 
 

@@ -11,8 +11,8 @@ from policies.admission.queue_limit import QueueLimit
 from policies.admission.sliding_window import SlidingWindow
 from policies.admission.token_bucket import TokenBucket
 from policies.admission.watermark import Watermark
-from simcore.errors import ServetwinError
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
+from simcore.core.errors import ServetwinError
 
 
 @dataclass

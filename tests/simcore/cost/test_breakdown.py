@@ -1,18 +1,18 @@
 import pytest
 
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.errors import InputError
+from simcore.core.request import Request
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.breakdown import StepShape, breakdown
 from simcore.cost.calibrated import load_profile
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
-from simcore.errors import InputError
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 SHAPES = ("1x100", "64x2048", "512", "512@1024+300", "7x900+64@128", "3x5000+1")
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.errors import UnknownNameError
 from simcore.cost.assumptions import RooflineEfficiency
 from simcore.cost.calibrated import Source, load_profile
 from simcore.cost.collectives import (
@@ -21,7 +22,6 @@ from simcore.cost.collectives import (
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.roofline import Roofline
-from simcore.errors import UnknownNameError
 from simcore.hardware import load_accelerator
 
 

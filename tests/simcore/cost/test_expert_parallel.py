@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.build.simulation import Simulation
+from simcore.core.decode_pool import DecodePool
+from simcore.core.errors import InputError
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.breakdown import StepShape, breakdown
 from simcore.cost.exchange import deal
 from simcore.cost.model_operators import layer_operators
 from simcore.cost.split import Split, busiest_load
 from simcore.cost.step_cost import StepCost
-from simcore.errors import InputError
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 from simcore.models.weights import rank_weight_bytes
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.simulation import Simulation
 
 WORKLOAD = {
     "requests": 4,

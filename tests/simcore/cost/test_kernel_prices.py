@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from simcore.core.errors import UnknownNameError
 from simcore.cost.assumptions import ROUTING, RooflineEfficiency
 from simcore.cost.attention import attention_work
 from simcore.cost.calibrated import Source, available_profiles, load_profile
@@ -11,7 +12,6 @@ from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.model_operators import layer_operators
 from simcore.cost.prices import RooflinePrice
 from simcore.cost.roofline import Roofline
-from simcore.errors import UnknownNameError
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
@@ -178,9 +178,9 @@ def test_what_elementwise_measurements_lack_is_left_to_the_roofline():
 
 def test_norms_are_priced_by_another_profile_of_the_accelerator():
     device = "rtx-pro-6000-blackwell"
-    lent = prices_on(device, "vllm-0.24.0", lent={"elementwise": load_profile(device, "vllm-0.19.0")})
+    filled = prices_on(device, "vllm-0.24.0", fallback_profiles={"elementwise": load_profile(device, "vllm-0.19.0")})
     own = prices_on(device, "vllm-0.19.0")
     for name in ("norm", "query_key_norm", "mlp_activation"):
         found = operator("qwen3-32b", name, "bf16")
-        assert lent.operator(found).seconds(300) == own.operator(found).seconds(300)
+        assert filled.operator(found).seconds(300) == own.operator(found).seconds(300)
         assert own.operator(found).inside(300)

@@ -3,6 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated import Source, load_profile
 from simcore.cost.kernel_prices import KernelPrices
@@ -18,9 +21,6 @@ from simcore.cost.work import WorkCounter
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 NEXT, QWEN35 = load_model("qwen3-next-80b-a3b"), load_model("qwen3.5-397b-a17b")
 NO_HOST = HostOverhead(step_s=0.0, per_request_s=0.0)

@@ -2,6 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated import Source, load_profile
 from simcore.cost.fabric import Fabric
@@ -15,9 +18,6 @@ from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.kv_groups import pipeline_stages
 from simcore.models import load_model
 from simcore.models.weights import rank_weight_bytes, weight_bytes
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 HOST = HostOverhead(step_s=1e-3, per_request_s=1e-5)
 

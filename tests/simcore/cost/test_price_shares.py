@@ -2,6 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated import load_profile
 from simcore.cost.kernel_prices import KernelPrices
@@ -12,9 +15,6 @@ from simcore.cost.work import WorkCounter
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 
 def cost_of(model, profiled=True):

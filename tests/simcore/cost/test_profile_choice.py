@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from simcore.build.simulation import Simulation
+from simcore.core.errors import FileError, InputError
 from simcore.cost.attention import attention_work
 from simcore.cost.calibrated import Source, load_profile
 from simcore.cost.model_operators import layer_operators
@@ -14,13 +16,11 @@ from simcore.cost.profile_choice import (
     LATENT_KINDS,
     LATENT_PROMPTS,
     chosen_profile,
-    lent,
+    fallback_profile,
     needed_kinds,
 )
-from simcore.errors import FileError, InputError
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
-from simcore.simulation import Simulation
 
 DENSE = needed_kinds(load_model("llama-3.1-8b"), 1)
 
@@ -95,7 +95,7 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
 
 
 @pytest.mark.parametrize(
-    ("kinds", "accelerator", "borrower", "lender"),
+    ("kinds", "accelerator", "borrower", "fallback"),
     [
         (LATENT_DECODES, "h200-sxm", "vllm-0.24.0", "sglang-0.5.14"),
         (LATENT_DECODES, "h200-sxm", "vllm-0.19.0", "sglang-0.5.14"),
@@ -109,15 +109,15 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
         (ELEMENTWISE, "l40s", "vllm-0.24.0", None),
     ],
 )
-def test_what_a_profile_lacks_another_of_the_accelerator_lends(kinds, accelerator, borrower, lender):
+def test_what_a_profile_lacks_another_of_the_accelerator_lends(kinds, accelerator, borrower, fallback):
     own = load_profile(accelerator, borrower)
     assert not set(own.provenance) >= kinds
-    found = lent(kinds, own, accelerator)
-    assert (None if found is None else found.name) == (None if lender is None else f"{accelerator}/{lender}")
-    assert lent(kinds, own, accelerator, shipped=False) is None
-    assert lent(kinds, None, accelerator) is None
+    found = fallback_profile(kinds, own, accelerator)
+    assert (None if found is None else found.name) == (None if fallback is None else f"{accelerator}/{fallback}")
+    assert fallback_profile(kinds, own, accelerator, shipped=False) is None
+    assert fallback_profile(kinds, None, accelerator) is None
     if found is not None:
-        assert lent(kinds, found, accelerator) is None
+        assert fallback_profile(kinds, found, accelerator) is None
 
 
 def prices(model, accelerator, profile, ranks):
@@ -137,12 +137,12 @@ def prices(model, accelerator, profile, ranks):
 
 
 def test_latent_attention_is_lent_to_models_that_have_it_alone():
-    assert not LATENT_KINDS & prices("llama-3.1-8b", "h200-sxm", "vllm-0.24.0", 1).lent.keys()
-    found = prices("deepseek-v3", "h200-sxm", "vllm-0.24.0", 8).lent
+    assert not LATENT_KINDS & prices("llama-3.1-8b", "h200-sxm", "vllm-0.24.0", 1).fallback_profiles.keys()
+    found = prices("deepseek-v3", "h200-sxm", "vllm-0.24.0", 8).fallback_profiles
     assert {kind: found[kind].name for kind in LATENT_KINDS & found.keys()} == {
         "mla_generation": "h200-sxm/sglang-0.5.14"
     }
-    found = prices("deepseek-v3", "h200-sxm", "vllm-0.19.0", 8).lent
+    found = prices("deepseek-v3", "h200-sxm", "vllm-0.19.0", 8).fallback_profiles
     assert {kind: found[kind].name for kind in LATENT_KINDS} == {
         "mla_context": "h200-sxm/vllm-0.24.0",
         "mla_generation": "h200-sxm/sglang-0.5.14",
@@ -153,19 +153,21 @@ def test_prompts_and_decodes_of_latent_attention_have_lenders_of_their_own():
     found = prices("deepseek-v3", "h200-sxm", "vllm-0.24.0", 8)
     (work,) = attention_work(load_model("deepseek-v3"), KvFormat("bf16"), 8)
     priced = found.attention(work)
-    own, lender = (load_profile("h200-sxm", name) for name in ("vllm-0.24.0", "sglang-0.5.14"))
+    own, fallback = (load_profile("h200-sxm", name) for name in ("vllm-0.24.0", "sglang-0.5.14"))
     assert priced.context.seconds(4096) == pytest.approx(own.mla_context("bf16", 16).seconds(4096))
-    assert priced.context.seconds(4096) < 0.8 * lender.mla_context("bf16", 16).seconds(4096)
-    assert priced.generation.errors == lender.mla_generation("bf16", 16).errors
+    assert priced.context.seconds(4096) < 0.8 * fallback.mla_context("bf16", 16).seconds(4096)
+    assert priced.generation.errors == fallback.mla_generation("bf16", 16).errors
 
 
 def test_experts_are_lent_to_mixtures():
     device = "rtx-pro-6000-blackwell"
-    assert "moe" not in prices("llama-3.1-8b", device, "vllm-0.19.0", 1).lent
+    assert "moe" not in prices("llama-3.1-8b", device, "vllm-0.19.0", 1).fallback_profiles
     found = prices("qwen3-30b-a3b", device, "vllm-0.19.0", 2)
-    assert found.lent["moe"].name == f"{device}/vllm-0.24.0"
+    assert found.fallback_profiles["moe"].name == f"{device}/vllm-0.24.0"
     (experts,) = (one for one in layer_operators(load_model("qwen3-30b-a3b"), "bf16", 2) if one.name == "experts")
     price = found.operator(experts)
     assert price.source == Source.CALIBRATED
-    own = found.lent["moe"].moe("bf16", 2048, 768, 8, 128, tensor_parallel=2, distribution="power_law_1.01")
+    own = found.fallback_profiles["moe"].moe(
+        "bf16", 2048, 768, 8, 128, tensor_parallel=2, distribution="power_law_1.01"
+    )
     assert price.seconds(64) == pytest.approx(own.seconds(64), rel=1e-9)

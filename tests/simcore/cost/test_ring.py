@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcore.build.simulation import Simulation
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.errors import InputError
+from simcore.core.request import Request
 from simcore.cost.breakdown import StepShape, breakdown
 from simcore.cost.ring import Ring
-from simcore.errors import InputError
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
-from simcore.simulation import Simulation
 
 
 def ring(ranks, bytes_per_s, layers=2):

@@ -5,6 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.errors import InputError
+from simcore.core.request import Request
 from simcore.cost import decode_attention
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated import Curve, Source, load_profile
@@ -12,13 +16,9 @@ from simcore.cost.compiled_attention import attended_tokens
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.roofline import Roofline, attended_pairs
 from simcore.cost.step_cost import StepCost
-from simcore.errors import InputError
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
 
 MODELS = ("llama-3.1-8b", "mistral-7b", "gemma-3-27b", "deepseek-v2-lite", "gpt-oss-20b")
 
@@ -286,7 +286,9 @@ def test_an_eager_step_takes_as_long_as_launching_its_kernels():
     model, prices = load_model("llama-3.1-8b"), KernelPrices(roofline)
 
     def cost(mixed_graphs):
-        host = HostOverhead(step_s=0.0, per_request_s=0.0, launch_s=1e-3, graph_tokens=64, mixed_graphs=mixed_graphs)
+        host = HostOverhead(
+            step_s=0.0, per_request_s=0.0, launch_s=1e-3, max_cudagraph_tokens=64, mixed_graphs=mixed_graphs
+        )
         return StepCost(model, prices, host, "bf16", KvFormat(), 1)
 
     of_a_layer = 2 + 1 + 2 + 1 + 1 + 1 + 1 + 1  # norms, QKV, rotary, attention, output, up, activation, down

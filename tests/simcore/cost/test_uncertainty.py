@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
+from simcore.build.simulation import Simulation
 from simcore.cost.assumptions import HOST_SPREAD, ROUTING, ROUTINGS, STEP_ERROR, HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated.errors import LEVELS
 from simcore.cost.calibrated.profile import load_profile
@@ -25,7 +26,6 @@ from simcore.cost.uncertainty import (
 )
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
-from simcore.simulation import Simulation
 
 QUANTILES = (-0.3, -0.2, -0.05, 0.0, 0.04, 0.1, 0.2)
 NEUTRAL = dict.fromkeys(KINDS, 0.5)
@@ -89,7 +89,7 @@ def test_host_constants_vary_as_stated():
     dear = drawn_host(host, NEUTRAL | {"host_step": 0.9})
     assert dear.step_s == pytest.approx(HOST_SPREAD * host.step_s)
     assert dear.launch_s == pytest.approx(HOST_SPREAD * host.launch_s)
-    assert (dear.request_s, dear.graph_tokens) == (pytest.approx(host.request_s), host.graph_tokens)
+    assert (dear.request_s, dear.max_cudagraph_tokens) == (pytest.approx(host.request_s), host.max_cudagraph_tokens)
     slow = drawn_host(host, NEUTRAL | {"host_request": 0.1})
     assert slow.request_s == pytest.approx(host.request_s / HOST_SPREAD)
     assert slow.per_prompt_token_s == pytest.approx(host.per_prompt_token_s / HOST_SPREAD)

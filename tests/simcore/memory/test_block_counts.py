@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.request import Request
 from simcore.memory import KVBlockCounter, KVBlockManager
-from simcore.request import Request
 
 
 @pytest.mark.parametrize("kind", [KVBlockCounter, KVBlockManager])

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from policies.registry import policy_class, policy_names
-from simcore.content import Content, Run
+from simcore.build.memory import describe_blocks
+from simcore.core.content import Content, Run
+from simcore.core.request import Request
 from simcore.memory import KVBlockManager
 from simcore.memory.block_pool import Expiry
-from simcore.memory.building import describe_blocks
 from simcore.memory.free_order import RankedOrder
 from simcore.models import load_model
-from simcore.request import Request
 
 BLOCK_SIZE = 4
 TENANTS = ("a", "b")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from simcore.errors import CapacityError
+from simcore.core.errors import CapacityError
 from simcore.hardware import load_accelerator
 from simcore.memory.capacity import MemoryDemand
 from simcore.memory.kv_bytes import KvFormat

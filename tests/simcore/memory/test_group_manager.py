@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from policies.registry import policy_class, policy_names
-from simcore.content import Content, Run
+from simcore.build.memory import describe_blocks
+from simcore.core.content import Content, Run
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
 from simcore.memory import KVGroupManager
 from simcore.memory.block_pool import Expiry
-from simcore.memory.building import describe_blocks
 from simcore.memory.free_order import RankedOrder
 from simcore.memory.kv_groups import KvCacheGroup, KvCacheLayout
 from simcore.models import load_model
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
 
 BLOCK_SIZE = 4
 

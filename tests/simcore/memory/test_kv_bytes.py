@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.errors import InputError, UnknownNameError
+from simcore.core.errors import InputError, UnknownNameError
 from simcore.memory.kv_bytes import KV_DTYPE_BITS, KvFormat, kv_bytes_per_token, own_caches
 from simcore.models import Attention, LatentAttention, load_model
 

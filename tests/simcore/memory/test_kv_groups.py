@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.errors import CapacityError
+from simcore.core.errors import CapacityError
 from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.kv_groups import KvCacheGroup, kv_cache_layout, pipeline_stages
 from simcore.models import (

@@ -4,7 +4,7 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.clock import NS_PER_S
+from simcore.core.clock import NS_PER_S
 from simcore.memory.link import LOAD, WRITE, Link
 
 BYTES_PER_S = 3e9

@@ -5,9 +5,9 @@ import pytest
 
 import servetwin
 from servetwin.api import prepare
-from simcore.errors import InputError
-from simcore.memory.plan import MemoryPlan
-from simcore.memory.report import memory_report, request_lengths
+from simcore.build.memory_plan import MemoryPlan
+from simcore.build.memory_report import memory_report, request_lengths
+from simcore.core.errors import InputError
 
 
 def scenario(model="llama-3.1-8b", **sections):

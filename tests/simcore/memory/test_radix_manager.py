@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from policies.registry import policy_class, policy_names
-from simcore.content import Content, Run
+from simcore.build.memory import describe_runs
+from simcore.core.content import Content, Run
+from simcore.core.request import Request
 from simcore.memory import KVBlockManager, KVRadixManager
 from simcore.memory.block_pool import Expiry
-from simcore.memory.building import describe_runs
 from simcore.memory.leaf_order import LeafOrder
 from simcore.models import load_model
-from simcore.request import Request
 
 TENANTS = ("a", "b")
 

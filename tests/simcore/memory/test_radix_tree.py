@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.cache_replay import CachedPrompt, replay_cache, replay_radix_cache
 from policies.registry import policy_class
-from simcore.content import BlockKeys, Run
+from simcore.build.memory import describe_runs
+from simcore.core.content import BlockKeys, Run
 from simcore.memory.block_pool import Expiry
-from simcore.memory.building import describe_runs
-from simcore.memory.cache_replay import CachedPrompt, replay_cache, replay_radix_cache
 from simcore.memory.leaf_order import LeafOrder
 from simcore.memory.radix_tree import RadixTree
 from simcore.models import load_model

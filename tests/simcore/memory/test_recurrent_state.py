@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from servetwin.api import prepare
-from simcore.errors import CapacityError, InputError
+from simcore.build.memory_report import memory_report
+from simcore.core.errors import CapacityError, InputError
 from simcore.hardware import load_accelerator
 from simcore.memory.capacity import MemoryDemand
 from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.recurrent_state import linear_attention_counts, request_state_bytes
-from simcore.memory.report import memory_report
 from simcore.models import LinearAttention, load_model, load_preset
 from simcore.models.config_file import read_config
 

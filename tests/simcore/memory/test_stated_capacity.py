@@ -4,8 +4,8 @@ from statistics import median
 
 import pytest
 
-from docs.memory_cases import least_capacity, logged_capacity, published_capacities, tabulated_capacities
 from simcore.hardware import load_accelerator
+from tools.memory_cases import least_capacity, logged_capacity, published_capacities, tabulated_capacities
 
 
 def test_the_blocks_that_an_engine_logged(shared_data):

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.content import Content, Run
+from simcore.build.memory import build_memory
+from simcore.build.memory_plan import MemoryPlan
+from simcore.build.retention import with_retention
+from simcore.core.content import Content, Run
+from simcore.core.request import Request
 from simcore.hardware import load_accelerator
 from simcore.memory import KVBlockManager, KVPartitions
-from simcore.memory.building import build_memory
 from simcore.memory.partitions import divide_blocks
-from simcore.memory.plan import MemoryPlan
-from simcore.memory.retention import with_retention
 from simcore.models import load_model
-from simcore.request import Request
 from simcore.scenario import parse_scenario
 
 BLOCK_SIZE = 4

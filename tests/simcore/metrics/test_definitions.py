@@ -1,9 +1,9 @@
 import numpy as np
 
+from simcore.core.request import UNSET, Request
 from simcore.metrics.definitions import between_s, normalised_latency_s, time_per_output_token_s
-from simcore.metrics.recorder import Recorder
 from simcore.metrics.tables import request_table, step_table
-from simcore.request import UNSET, Request
+from simcore.recording.recorder import Recorder
 
 
 def test_times_that_never_came_have_no_difference():

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.token_gaps import CountedGaps
 from simcore.metrics.distribution import cumulative_points, cumulative_points_of_gaps, cumulative_ranks
-from simcore.metrics.token_gaps import CountedGaps
 
 
 def test_ranks_are_few_and_keep_both_ends():

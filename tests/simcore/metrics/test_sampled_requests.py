@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from simcore.metrics.recorder import Recorder
+from simcore.core.request import Request
 from simcore.metrics.tables import request_table
-from simcore.request import Request
+from simcore.recording.recorder import Recorder
 
 SECOND = 10**9
 

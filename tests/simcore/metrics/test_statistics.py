@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.token_gaps import CountedGaps, merged
 from simcore.metrics import confidence, statistics
 from simcore.metrics.definitions import PERCENTILES
-from simcore.metrics.token_gaps import CountedGaps, merged
 
 NAMES = ("mean", *PERCENTILES)
 RANKS = list(PERCENTILES.values())

@@ -6,14 +6,14 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+from simcore.build.simulation import Simulation
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
+from simcore.core.token_gaps import CountedGaps, merged
 from simcore.cost.price_shares import RangeCounter
 from simcore.cost.work import WorkCounter
 from simcore.metrics.summary import RunFacts, summarise
-from simcore.metrics.token_gaps import CountedGaps, merged
-from simcore.request import Request
-from simcore.scheduling.decode_pool import DecodePool
-from simcore.scheduling.plan import BatchPlan
-from simcore.simulation import Simulation
 
 NAN = float("nan")
 # Two replicas of two accelerators each, a window from 2 s to 10 s.
@@ -74,11 +74,11 @@ def summary_of(folder: Path, requests=REQUESTS, steps=STEPS, *, document=DOCUMEN
     empty = CountedGaps(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     facts = RunFacts(
         scenario=simulation.scenario,
-        spec=simulation.spec,
         accelerator=simulation.accelerator,
         cost=simulation.cost,
         total_blocks=simulation.total_blocks,
         block_tables=1,
+        kv_bytes_per_token=131072,
         work=work or (decoded(), decoded()),
         ranges=(RangeCounter(simulation.cost),),
         peak_used_blocks=50,

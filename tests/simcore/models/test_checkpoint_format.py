@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from simcore.errors import FileError, InputError
+from simcore.core.errors import FileError, InputError
 from simcore.models import load_model, load_preset, rank_weight_bytes, read_config, weight_bytes
 from simcore.models.weight_formats import Role
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.core.errors import FileError, InputError, UnknownNameError
 from simcore.models import count_parameters, load_model, load_preset, read_config
 
 LLAMA = load_preset("llama-3.1-8b").config

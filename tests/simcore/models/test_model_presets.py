@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from simcore.errors import UnknownNameError
+from simcore.core.errors import UnknownNameError
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.models import (
     Attention,

@@ -2,9 +2,9 @@
 
 import pytest
 
+from simcore.core.errors import UnknownNameError
 from simcore.cost.assumptions import RooflineEfficiency
 from simcore.cost.roofline import Roofline
-from simcore.errors import UnknownNameError
 from simcore.hardware import load_accelerator
 from simcore.models import load_model
 from simcore.models.weight_formats import EXPERTS, WEIGHT_FORMATS, weight_format

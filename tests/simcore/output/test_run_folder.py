@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 import simcore.output.run_folder as run_folder
-from simcore.errors import FileError
+from simcore.build.simulation import Simulation
+from simcore.core.errors import FileError
 from simcore.output.run_folder import RUN_FILES, check_destination, write_run_folder
-from simcore.simulation import Simulation
 
 FIXED = {"name": "fixed", "tokens": 40}
 DOCUMENT = {

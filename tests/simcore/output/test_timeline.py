@@ -4,9 +4,9 @@ import json
 import numpy as np
 import pytest
 
-from simcore.errors import FileError, InputError
+from simcore.core.errors import FileError, InputError
+from simcore.core.result import Result
 from simcore.output.timeline import write_timeline
-from simcore.result import Result
 
 NAN = float("nan")
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from simcore.errors import InputError
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError
 
 KIND = {
     "requests": 40,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from simcore.errors import ServetwinError
+from simcore.build.simulation import Simulation
+from simcore.core.errors import ServetwinError
 from simcore.scenario import override, parse_scenario
-from simcore.simulation import Simulation
 
 SCENARIO = {
     "model": "smollm2-135m",

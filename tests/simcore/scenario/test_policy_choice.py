@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from policies.registry import BUILT_IN, policy_names
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.scenario.policy_choice import build_policy, complete_policy
 from simcore.scenario.reading import parse_scenario
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.scenario import engine_names, override, parse_scenario
 
 FIXED = {"name": "fixed", "tokens": 5}

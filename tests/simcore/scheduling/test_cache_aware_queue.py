@@ -5,9 +5,9 @@ import pytest
 from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering.longest_prefix import LongestPrefixFirst
 from policies.preemption.latest import Latest
-from simcore.content import Content, Run
+from simcore.core.content import Content, Run
+from simcore.core.request import Request
 from simcore.memory import KVBlockManager
-from simcore.request import Request
 from simcore.scheduling.scheduler import Scheduler
 
 

@@ -10,8 +10,8 @@ from policies.ordering import Ordering
 from policies.ordering.mlfq import MultiLevelFeedbackQueue
 from policies.ordering.srpt import ShortestRemainingFirst
 from policies.preemption.latest import Latest
+from simcore.core.request import Request
 from simcore.memory.block_manager import KVBlockManager
-from simcore.request import Request
 from simcore.scheduling.displacement import _FollowedKeys
 from simcore.scheduling.scheduler import Scheduler
 from tests.e2e.scenarios import differences, run

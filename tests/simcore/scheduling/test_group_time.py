@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from simcore.build.simulation import Simulation
 from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.step_time import StepTime
-from simcore.simulation import Simulation
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from simcore.open_requests import GAVE_WAY
-from simcore.simulation import Simulation
+from simcore.build.simulation import Simulation
+from simcore.service.open_requests import GAVE_WAY
 
 WORKLOAD = {
     "requests": 200,

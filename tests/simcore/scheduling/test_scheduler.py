@@ -7,8 +7,8 @@ from policies.ordering import Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
 from policies.ordering.two_level import TwoLevel
 from policies.preemption.latest import Latest
+from simcore.core.request import Request
 from simcore.memory.block_manager import KVBlockManager
-from simcore.request import Request
 from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.scheduler import Scheduler
 from simcore.scheduling.waiting_queue import KeyedQueue

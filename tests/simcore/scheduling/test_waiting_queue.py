@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from policies.ordering import Ordering
 from policies.ordering.mlfq import MultiLevelFeedbackQueue
 from policies.ordering.vtc import VirtualTokenCounter
-from simcore.request import UNSET, Request
-from simcore.scheduling.decode_pool import DecodePool
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import UNSET, Request
 from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.waiting_queue import KeyedQueue
 

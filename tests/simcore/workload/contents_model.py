@@ -4,7 +4,7 @@ from typing import Any
 
 import pydantic
 
-from simcore.content import Content
+from simcore.core.content import Content
 from simcore.workload import Sessions, WorkloadConfig, build_workload
 from simcore.workload.in_memory import concatenate
 

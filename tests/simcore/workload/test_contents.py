@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.workload import RequestBatch
 from simcore.workload.contents import Contents, Pieces, exclusive_sums, one_after_another, pieced_together
 from simcore.workload.in_memory import concatenate, merge

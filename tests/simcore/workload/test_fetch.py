@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from simcore.errors import FileError, UnknownNameError
+from simcore.core.errors import FileError, UnknownNameError
 from simcore.workload.fetch import KnownTrace, fetch, known_trace, known_traces
 from simcore.workload.traces import FORMATS, read_trace
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from simcore.content import Run
-from simcore.errors import FileError
+from simcore.core.content import Run
+from simcore.core.errors import FileError
 from simcore.workload import TraceWorkload, build_workload
 from simcore.workload.describe import describe
 from simcore.workload.traces import Columns, read_trace

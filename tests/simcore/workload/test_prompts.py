@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.validation import explain
+from simcore.core.validation import explain
 from simcore.workload import RequestBatch
 from simcore.workload.in_memory import concatenate
 from simcore.workload.lengths import Fixed, Uniform

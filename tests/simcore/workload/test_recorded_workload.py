@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import FileError, InputError
+from simcore.core.errors import FileError, InputError
 from simcore.workload import RequestBatch, TraceWorkload, build_workload
 from simcore.workload.in_memory import InMemoryOpenLoop
 from simcore.workload.recorded import replay

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.scenario import parse_scenario
 from simcore.workload import build_workload, has_contents, samples_per_request
 from simcore.workload.in_memory import concatenate

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
-from simcore.validation import explain
+from simcore.core.errors import InputError
+from simcore.core.validation import explain
 from simcore.workload import NO_OUTPUT_LIMIT, ClosedLoop, RequestBatch, WorkloadConfig, build_workload
 from simcore.workload.arrivals import Poisson
 from simcore.workload.in_memory import merge

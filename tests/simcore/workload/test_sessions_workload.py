@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
-from simcore.validation import explain
+from simcore.core.errors import InputError
+from simcore.core.validation import explain
 from simcore.workload import Sessions
 from simcore.workload.durations import ExponentialTime, LognormalTime, UniformTime
 from tests.simcore.workload.contents_model import Scenario, build, texts

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
-from simcore.validation import explain
+from simcore.core.errors import InputError
+from simcore.core.validation import explain
 from simcore.workload import NO_OUTPUT_LIMIT, RequestBatch, WorkloadConfig, build_workload
 from simcore.workload.in_memory import InMemoryOpenLoop, merge
 from simcore.workload.streams import seed_of_part

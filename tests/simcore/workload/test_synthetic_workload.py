@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
-from simcore.validation import explain
+from simcore.core.errors import InputError
+from simcore.core.validation import explain
 from simcore.workload import ClosedLoop, WorkloadConfig, build_workload
 from simcore.workload.arrivals import Constant, Gamma, OnOff, Poisson
 from simcore.workload.lengths import Lognormal, Uniform

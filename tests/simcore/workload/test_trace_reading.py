@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from simcore.errors import FileError, InputError, UnknownNameError
+from simcore.core.errors import FileError, InputError, UnknownNameError
 from simcore.workload.lengths import MAX_TOKENS
 from simcore.workload.traces import Columns, read_trace
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from simcore.errors import FileError
+from simcore.core.errors import FileError
 from simcore.workload import NO_OUTPUT_LIMIT
 from simcore.workload.recorded import replay
 from simcore.workload.traces import Columns, read_trace

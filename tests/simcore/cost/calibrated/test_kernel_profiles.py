@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simcore.core.errors import FileError, InputError, UnknownNameError
 from simcore.cost.calibrated import Source, available_profiles, load_profile
-from simcore.errors import FileError, InputError, UnknownNameError
 from simcore.hardware import accelerator_names
 
 SHIPPED = [(name, found) for name in accelerator_names() for found in available_profiles(name)]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from simcore.errors import InputError
+from simcore.core.errors import InputError
 from simcore.models import DenseFeedForward, count_parameters, load_model, load_preset, read_config
 
 QWEN3_NEXT = load_preset("qwen3-next-80b-a3b").config

@@ -1,0 +1,18 @@
+"""The same simulation with prices that may be the true ones."""
+
+from dataclasses import asdict, replace
+
+from simcore.build.simulation import Simulation, pipeline_cost, step_cost
+from simcore.cost.assumptions import HostOverhead
+from simcore.cost.uncertainty import Draw, DrawnPrices, drawn_host
+
+
+def replay(simulation: Simulation, draw: Draw) -> Simulation:
+    """The simulation with the prices of a draw and all else the same."""
+    scenario, cost = simulation.scenario, simulation.cost
+    host = drawn_host(HostOverhead(**scenario.host.model_dump()), draw)
+    drawn_scenario = scenario.model_copy(update={"host": scenario.host.model_copy(update=asdict(host))})
+    prices = DrawnPrices.of(cost.prices, draw)
+    spec = simulation.spec
+    priced, stages = step_cost(scenario, spec, prices, host), pipeline_cost(scenario, spec, prices, host)
+    return replace(simulation, scenario=drawn_scenario, cost=priced, pipeline=stages)

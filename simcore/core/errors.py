@@ -1,0 +1,115 @@
+"""What a user can get wrong, each answered with one sentence."""
+
+import difflib
+from collections.abc import Iterable
+from os import PathLike
+
+_LONGEST_VALUE = 80
+"""Characters of a value that an error shows; of a longer one it shows the beginning."""
+_LONGEST_PATH = 300
+"""The same for a path, of which it shows the end too."""
+
+
+class ServetwinError(Exception):
+    """Base of every error that servetwin raises on purpose; the command line exits with code 2 on it."""
+
+
+class Phrase(str):
+    """Words that stand where a value would in an ``InputError``, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class InputError(ServetwinError):
+    """A value that cannot be used: names the field, the value, what was expected and the nearest valid name.
+
+    >>> raise InputError("workload.requests", -3, "a whole number of at least 1")
+    Traceback (most recent call last):
+    simcore.core.errors.InputError: workload.requests is -3, expected a whole number of at least 1.
+    """
+
+    # All arguments go to Exception, which is what lets an error be copied, into another process too.
+    def __init__(self, field: str, value: object, expected: str, nearest: str | None = None) -> None:
+        self.field = field
+        self.value = value
+        self.expected = expected
+        self.nearest = nearest
+        super().__init__(field, value, expected, nearest)
+
+    def __str__(self) -> str:
+        hint = f" Did you mean {self.nearest!r}?" if self.nearest else ""
+        return _on_one_line(f"{self.field} is {_shown(self.value)}, expected {self.expected}.{hint}")
+
+
+class UnknownNameError(InputError):
+    """A name that is not among the known ones."""
+
+    def __init__(self, field: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(field, name, f"one of {', '.join(known)}", nearest_name(name, known))
+        self.args = (field, name, known)
+
+
+class FileError(ServetwinError):
+    """A file that is missing, unreadable or broken; ``line`` counts from 1 where one line is to blame."""
+
+    def __init__(self, path: str | PathLike[str], problem: str, line: int | None = None) -> None:
+        self.path = str(path)
+        self.line = line
+        self.problem = problem
+        super().__init__(self.path, problem, line)
+
+    def __str__(self) -> str:
+        place = _shown_path(self.path)
+        if self.line is not None:
+            place += f", line {self.line}"
+        return _on_one_line(f"{place}: {self.problem}.")
+
+
+class CapacityError(ServetwinError):
+    """A model that does not fit the memory of the accelerators it was given."""
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that looks most like ``name`` (case ignored), or None if nothing comes close.
+
+    Those that go on where ``name`` ends, whatever stands between letters and digits, come before those that look like
+    all of it.
+    """
+    by_lowercase = {candidate.lower(): candidate for candidate in known}
+    begun = _letters_and_digits(name)
+    longer = [candidate for candidate in by_lowercase if begun and _letters_and_digits(candidate).startswith(begun)]
+    matches = difflib.get_close_matches(name.lower(), longer or by_lowercase, n=1, cutoff=0.0 if longer else 0.5)
+    return by_lowercase[matches[0]] if matches else None
+
+
+def _letters_and_digits(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def _on_one_line(text: str) -> str:
+    """The text with what cannot be printed, such as an end of line, escaped."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def _shown_path(path: str) -> str:
+    half = _LONGEST_PATH // 2
+    return path if len(path) <= _LONGEST_PATH else f"{path[:half]}...{path[-half:]}"
+
+
+def _shown(value: object) -> str:
+    """A value as a scenario file has it: nothing is "empty", true and false are lowercase."""
+    if isinstance(value, Phrase):
+        return value
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print whole numbers of many thousand digits
+        return "a number beyond all bounds"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

@@ -1,0 +1,1 @@
+"""What a run notes while it goes: rows of requests and steps, and gaps between tokens."""

@@ -1,0 +1,61 @@
+"""Clients that give up when an answer takes too long."""
+
+from heapq import heappop, heappush
+
+from simpy import Event
+
+from policies.horizon import FOREVER
+from simcore.core.clock import ARRIVAL, Alarm, Clock
+from simcore.core.request import UNSET, Request
+from simcore.service.replica import Replica
+from simcore.workload.batch import NO_TIMEOUT_NS
+
+NO_FIRST_TOKEN = "the client gave up before the first token"
+NO_LAST_TOKEN = "the client gave up before the last token"
+
+_Due = tuple[int, int, str, Request, Replica]
+"""When a client gives up, the number of its request, why, the request, and the replica that serves it."""
+
+
+class ClientTimeouts:
+    """Watches requests whose clients give up, and tells their replicas to abort them when it is time to.
+
+    A token that comes in the very nanosecond is in time. There is one alarm at a time, for whoever is due first.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due: list[_Due] = []
+        self._alarm_ns = FOREVER
+
+    def watch(self, request: Request, replica: Replica) -> None:
+        """Follow a request that a replica has just taken in; who would have given up before does so now."""
+        for due_ns, reason in ((request.first_token_due_ns, NO_FIRST_TOKEN), (request.due_ns, NO_LAST_TOKEN)):
+            if due_ns < NO_TIMEOUT_NS:
+                heappush(self._due, (due_ns, request.number, reason, request, replica))
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        due = self._due
+        while due and not self._waits(due[0]):
+            heappop(due)
+        if due and due[0][0] < self._alarm_ns:
+            self._alarm_ns = due[0][0]
+            Alarm(self._clock, max(self._alarm_ns - self._clock.now_ns, 0), ARRIVAL).callbacks.append(self._ring)
+
+    def _ring(self, alarm: Event) -> None:
+        now_ns, due = self._clock.now_ns, self._due
+        if self._alarm_ns <= now_ns:
+            self._alarm_ns = FOREVER
+        while due and due[0][0] <= now_ns:
+            entry = heappop(due)
+            if self._waits(entry):
+                _, _, reason, request, replica = entry
+                replica.give_up(request, reason)
+        self._set_alarm()
+
+    @staticmethod
+    def _waits(entry: _Due) -> bool:
+        """Whether the client still waits for what it would give up on."""
+        _, number, reason, request, replica = entry
+        return number in replica.requests.by_number and (reason is NO_LAST_TOKEN or request.first_token_ns == UNSET)

@@ -1,0 +1,218 @@
+"""The service around the replicas: requests arrive, are checked, and are routed."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+from simpy import Event
+
+from policies.admission import Admission
+from policies.horizon import FOREVER
+from policies.routing import Routing
+from simcore.core.clock import ARRIVAL, Alarm, Clock, to_s
+from simcore.core.content import Content
+from simcore.core.request import Request
+from simcore.recording.recorder import Recorder
+from simcore.service.api_server import ApiServer
+from simcore.service.client_timeouts import ClientTimeouts
+from simcore.service.replica import Replica
+from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
+
+TOO_LONG = "prompt and output exceed the context limit"
+BEYOND_BUDGET = "prompt is longer than the batching policy takes"
+TOO_LARGE = "needs more KV blocks than a replica has"
+TOO_LARGE_FOR_GROUP = "needs more KV blocks than a data-parallel group has"
+NO_REPLICA = -1
+
+Progress = Callable[[int], None]
+Sent = tuple[int, int, int, str, int, Content | None, tuple[int, int] | None]
+"""Prompt tokens, output tokens, limit of output tokens, tenant, priority and content of a request, and its timeouts."""
+_PROGRESS_EVERY = 1024
+
+
+class Router:
+    """Sends each arriving request to a replica that the routing policy picks, or turns it away.
+
+    A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, or than the ``group_blocks``
+    of a data-parallel group, in which it stays, could never be served, nor a prompt longer than the batching policy
+    takes. What could be must pass every admission policy. The router is itself the ``ServiceView`` that these see. All
+    ``samples`` of a request, which arrive one after another, go to one replica.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        replicas: Sequence[Replica],
+        routing: Routing,
+        max_context_tokens: int,
+        recorder: Recorder,
+        admission: Sequence[Admission] = (),
+        samples: int = 1,
+        group_blocks: int | None = None,
+    ) -> None:
+        self._samples = samples
+        self._group_blocks = group_blocks
+        self._latest: tuple[int, Replica] | None = None
+        self._clock = clock
+        self._admission = admission
+        if admission:
+            for replica in replicas:
+                replica.requests.tell(self._note_finished, self._note_dropped)
+        self._replicas = replicas
+        self._views = [replica.scheduler for replica in replicas]
+        self._routing = routing
+        self._max_context_tokens = max_context_tokens
+        self._longest_prompt_tokens = self._views[0].batching.longest_prompt_tokens
+        self._recorder = recorder
+        self._client_timeouts = ClientTimeouts(clock)
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests in the queues of all replicas."""
+        return sum(view.waiting_requests for view in self._views)
+
+    @property
+    def running_requests(self) -> int:
+        """Requests that hold KV memory on any replica."""
+        return sum(view.running_requests for view in self._views)
+
+    @property
+    def kv_used_share(self) -> float:
+        """Share of the KV blocks not pinned that are in use, on the replica where it is greatest."""
+        return max(1 - view.free_blocks / view.memory.unpinned_blocks for view in self._views)
+
+    def receive(self, request: Request, output_tokens: int) -> None:
+        """Send on, or turn away, a request that arrives now; it would generate ``output_tokens``."""
+        total_tokens = request.prompt_tokens + output_tokens
+        request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
+        if total_tokens > self._max_context_tokens:
+            self._reject(request, TOO_LONG)
+        elif self._longest_prompt_tokens is not None and request.prompt_tokens > self._longest_prompt_tokens:
+            self._reject(request, BEYOND_BUDGET)
+        elif not self._fits_memory(request, total_tokens - 1):
+            self._reject(request, TOO_LARGE)
+        elif self._group_blocks is not None and self._most_blocks(request, total_tokens - 1) > self._group_blocks:
+            self._reject(request, TOO_LARGE_FOR_GROUP)
+        elif self._admission and (reason := self._rejection(request)) is not None:
+            self._reject(request, reason)
+        else:
+            replica = self._choose(request)
+            replica.submit(request, output_tokens)
+            if min(request.first_token_due_ns, request.due_ns) < FOREVER:
+                self._client_timeouts.watch(request, replica)
+
+    def _choose(self, request: Request) -> Replica:
+        whole = request.number // self._samples
+        if self._samples == 1 or self._latest is None or self._latest[0] != whole:
+            self._latest = whole, self._replicas[self._routing.choose(request, self._views)]
+        return self._latest[1]
+
+    def _fits_memory(self, request: Request, tokens: int) -> bool:
+        """Whether this request could hold so many tokens with a replica to itself."""
+        scheduler = self._views[0]
+        room = scheduler.memory.total_for(request) - scheduler.blocks_kept_from(request.priority)
+        return self._most_blocks(request, tokens) <= room
+
+    def _most_blocks(self, request: Request, tokens: int) -> int:
+        return self._views[0].memory.most_blocks(tokens, request)
+
+    def _rejection(self, request: Request) -> str | None:
+        now_s = to_s(self._clock.now_ns)
+        for replica in self._replicas:
+            replica.catch_up()
+        for policy in self._admission:
+            reason = policy.rejects(request, self, now_s)
+            if reason is not None:
+                return reason
+        for policy in self._admission:
+            policy.accepted(request, now_s)
+        return None
+
+    def _note_finished(self, request: Request) -> None:
+        ttft_s = to_s(request.first_token_ns - request.arrival_ns)
+        for policy in self._admission:
+            policy.finished(request, ttft_s, to_s(self._clock.now_ns))
+
+    def _note_dropped(self, request: Request) -> None:
+        for policy in self._admission:
+            policy.dropped(request, to_s(self._clock.now_ns))
+
+    def _reject(self, request: Request, reason: str) -> None:
+        self._recorder.request_rejected(request, NO_REPLICA, self._clock.now_ns, reason)
+        if request.done is not None:
+            request.done.succeed(False)
+
+
+def open_loop(
+    clock: Clock, workload: OpenLoop, api: ApiServer, router: Router, progress: Progress | None
+) -> Generator[Event, Any, None]:
+    """A process that lets requests arrive at their times, whatever becomes of them, and come to the queue later."""
+    number = 0
+    for batch in workload.batches():
+        for arrival_ns, sent in zip(batch.arrival_ns.tolist(), as_sent(batch), strict=True):
+            delay_ns = api.passes_ns(arrival_ns, sent[0]) - clock.now_ns
+            if delay_ns > 0:
+                yield Alarm(clock, delay_ns, ARRIVAL)
+            router.receive(arriving(number, arrival_ns, sent), sent[1])
+            number += 1
+            if progress is not None and number % _PROGRESS_EVERY == 0:
+                progress(number)
+
+
+def closed_loop(clock: Clock, workload: ClosedLoop, api: ApiServer, router: Router, progress: Progress | None) -> None:
+    """Start the clients of a closed loop; each sends the next request that no other has sent yet."""
+    supply = iter(enumerate(as_sent(workload.requests)))
+    for _ in range(min(workload.concurrency, len(workload.requests))):
+        clock.process(_client(clock, supply, workload.think_time_ns, api, router, progress))
+
+
+def as_sent(batch: RequestBatch) -> Iterator[Sent]:
+    """What is sent with each request of a batch."""
+    limits = repeat(NO_OUTPUT_LIMIT) if batch.max_output_tokens is None else batch.max_output_tokens.tolist()
+    tenants = repeat("") if batch.tenant is None else (batch.tenants[index] for index in batch.tenant.tolist())
+    priorities = repeat(0) if batch.priority is None else batch.priority.tolist()
+    contents = repeat(None) if batch.contents is None else batch.contents
+    lengths = batch.prompt_tokens.tolist(), batch.output_tokens.tolist()
+    return zip(*lengths, limits, tenants, priorities, contents, _timeouts_ns(batch), strict=False)
+
+
+def _timeouts_ns(batch: RequestBatch) -> Iterator[tuple[int, int] | None]:
+    """For each request how long its client waits for the first and for the last token, None where nobody gives up."""
+    columns = (batch.first_token_timeout_ns, batch.timeout_ns)
+    if all(column is None for column in columns):
+        return repeat(None)
+    both = (repeat(NO_TIMEOUT_NS) if column is None else column.tolist() for column in columns)
+    return zip(*both, strict=False)
+
+
+def arriving(number: int, now_ns: int, sent: Sent, done: Event | None = None) -> Request:
+    """The request that arrives now."""
+    prompt_tokens, _, limit, tenant, priority, content, timeouts_ns = sent
+    request = Request(number, now_ns, prompt_tokens, limit, tenant, priority, content, done)
+    if timeouts_ns is not None:
+        first_token_timeout_ns, timeout_ns = timeouts_ns
+        request.first_token_due_ns = now_ns + first_token_timeout_ns
+        request.due_ns = now_ns + timeout_ns
+    return request
+
+
+def _client(
+    clock: Clock,
+    supply: Iterator[tuple[int, Sent]],
+    think_time_ns: int,
+    api: ApiServer,
+    router: Router,
+    progress: Progress | None,
+) -> Generator[Event, Any, None]:
+    for number, sent in supply:
+        done = Event(clock)
+        request = arriving(number, clock.now_ns, sent, done)
+        passes_ns = api.passes_ns(clock.now_ns, request.prompt_tokens)
+        if passes_ns > clock.now_ns:
+            yield clock.timeout(passes_ns - clock.now_ns)
+        router.receive(request, sent[1])
+        if progress is not None and number % _PROGRESS_EVERY == 0:
+            progress(number)
+        yield done
+        if think_time_ns:
+            yield clock.timeout(think_time_ns)

@@ -1,0 +1,1 @@
+"""Scripts that make documents, figures and data of this repository."""

@@ -1,0 +1,31 @@
+"""Putting files into this folder, or telling which of them differ from what would be put there."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def publish(write: Callable[[Path], None], check: bool, folder: Path = DOCS) -> int:
+    """Let ``write`` fill the folder; returns the exit code.
+
+    With ``check`` it fills another instead, and the exit code is 1, with the names printed, if any file of that is not
+    the same here, to the byte. Figures are if the same version of matplotlib draws them.
+    """
+    if not check:
+        write(folder)
+        return 0
+    with TemporaryDirectory() as name:
+        made = Path(name)
+        write(made)
+        files = sorted(path.relative_to(made) for path in made.rglob("*") if path.is_file())
+        differ = [file for file in files if not _same(made / file, folder / file)]
+    for file in differ:
+        print(f"{file.as_posix()} differs from what would be written", file=sys.stderr)
+    return int(bool(differ))
+
+
+def _same(made: Path, kept: Path) -> bool:
+    return kept.exists() and kept.read_bytes() == made.read_bytes()

@@ -1,0 +1,1 @@
+"""KV memory that is not paged: the fragmentation study of ``docs/memory.md``."""
