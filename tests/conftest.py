@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
