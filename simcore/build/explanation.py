@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from simcore.output.cluster_text import described
+from simcore.build.memory_report import memory_report
 from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown, together
 from simcore.cost.calibrated import Source
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.price_shares import unmeasured
-from simcore.build.memory_report import memory_report
+from simcore.output.cluster_text import described
 
 if TYPE_CHECKING:
     from simcore.build.simulation import Simulation
@@ -23,8 +23,8 @@ class Explanation:
     """The operators of one step on one rank, and the datasheet peaks of the accelerator at the scenario's dtypes.
 
     Of a pipeline they are those of one rank of every stage, which ``stage_s`` says the times of, sends included.
-    ``profile`` is the kernel profile, ``fallback_profiles`` those that price kernel kinds it lacks, ``unmeasured`` what a roofline
-    prices since it has no measurements of it.
+    ``profile`` is the kernel profile, ``fallback_profiles`` those that price kernel kinds it lacks, ``unmeasured`` what
+    a roofline prices since it has no measurements of it.
     """
 
     shape: StepShape
@@ -88,7 +88,8 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
     else:
         operators, stage_s = _by_stage(simulation.pipeline, shape)
     prices, several = simulation.cost.prices, simulation.scenario.cluster.devices_per_replica > 1
-    others = {kind: fallback.name for kind, fallback in sorted(prices.fallback_profiles.items()) if kind != "collective" or several}
+    fallbacks = sorted(prices.fallback_profiles.items())
+    others = {kind: fallback.name for kind, fallback in fallbacks if kind != "collective" or several}
     return Explanation(
         shape,
         tuple(operators),

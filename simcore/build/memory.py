@@ -5,6 +5,8 @@ from hashlib import blake2b
 
 from policies.batching import Batching
 from policies.eviction import Eviction
+from simcore.build.memory_plan import MemoryPlan, counts_suffice, kv_format
+from simcore.core.request import Request
 from simcore.cost.recompute import RecomputeCost
 from simcore.memory import KVMemory
 from simcore.memory.block_counter import KVBlockCounter
@@ -16,12 +18,10 @@ from simcore.memory.group_manager import KVGroupManager
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.memory.leaf_order import DescribeRun, LeafOrder
 from simcore.memory.partitions import KVPartitions, PartManager, divide_blocks
-from simcore.build.memory_plan import MemoryPlan, counts_suffice, kv_format
 from simcore.memory.radix_manager import KVRadixManager
 from simcore.memory.request_keys import Namespace
 from simcore.memory.reserved import ReservedMemory
 from simcore.models import ModelSpec
-from simcore.core.request import Request
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
 

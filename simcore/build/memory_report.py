@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from simcore.build.memory_plan import MemoryPlan
 from simcore.memory.capacity import MemoryBudget, tensor_parallel_reach
 from simcore.memory.kv_bytes import UNQUANTISED, KvFormat, kv_bytes_per_token
-from simcore.build.memory_plan import MemoryPlan
 from simcore.memory.reserved import Reservation
 from simcore.workload import NO_OUTPUT_LIMIT, ClosedLoop, Sessions, Workload
 from simcore.workload.batch import Int64Array, RequestBatch

@@ -1,20 +1,20 @@
 """What lies below the GPU memory of one replica, and the links to it, from their sections of a scenario."""
 
-from simcore.core.clock import Clock, to_ns
-from simcore.cost.step_cost import StepCost
-from simcore.core.errors import InputError
-from simcore.memory.link import Link
 from simcore.build.memory_plan import MemoryPlan
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import Clock, to_ns
+from simcore.core.decode_pool import DecodePool
+from simcore.core.errors import InputError
+from simcore.core.request import Request
+from simcore.cost.step_cost import StepCost
+from simcore.memory.link import Link
 from simcore.memory.swap import SwapSpace
 from simcore.memory.tier import Tier
 from simcore.memory.tiers import TierChain
-from simcore.core.request import Request
 from simcore.scenario import Scenario
 from simcore.scenario.tier_sections import HostLink, StorageTier
-from simcore.core.decode_pool import DecodePool
 from simcore.scheduling.loading import RecomputeTime
 from simcore.scheduling.offloading import Offloading
-from simcore.core.batch_plan import BatchPlan
 from simcore.scheduling.swapping import Swapping
 
 _BYTES_PER_GB = 1e9

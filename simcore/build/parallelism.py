@@ -1,9 +1,9 @@
 """Which ways of splitting a model over accelerators go together, and with what else."""
 
 from policies.ordering import GroupOrdering
+from simcore.core.errors import InputError
 from simcore.cost.profile_choice import AUTO
 from simcore.cost.split import Split, busiest_load
-from simcore.core.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import tensor_parallel_reach
 from simcore.models import LinearAttention, MixtureOfExperts, ModelSpec, ShortConvolution, StateSpace

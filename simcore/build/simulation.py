@@ -6,8 +6,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from simcore.service.api_server import ApiServer
+from simcore.build.memory import build_memory
+from simcore.build.memory_plan import MemoryPlan, kv_format, weight_dtype
+from simcore.build.offloading import build_offloading, recompute_time
+from simcore.build.parallelism import check_parallelism, split_of
+from simcore.build.recurrent_state import check_recurrent_state
+from simcore.build.retention import with_retention
+from simcore.build.warm_up import check_warm_up, warm_up, with_pins
 from simcore.core.clock import Clock, to_ns, to_s
+from simcore.core.errors import InputError, ServetwinError
+from simcore.core.result import Result
+from simcore.core.token_gaps import merged
 from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
@@ -15,33 +24,24 @@ from simcore.cost.pipeline import PipelineCost
 from simcore.cost.profile_choice import ROOFLINE, chosen_profile, fallback_profiles, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
-from simcore.core.errors import InputError, ServetwinError
 from simcore.hardware import Accelerator, load_accelerator
-from simcore.build.memory import build_memory
-from simcore.build.offloading import build_offloading, recompute_time
-from simcore.scheduling.offloading import Offloading
-from simcore.build.memory_plan import MemoryPlan, kv_format, weight_dtype
-from simcore.build.recurrent_state import check_recurrent_state
-from simcore.build.retention import with_retention
-from simcore.build.warm_up import check_warm_up, warm_up, with_pins
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.metrics.distribution import cumulative_points_of_gaps
-from simcore.recording.recorder import Recorder
 from simcore.metrics.summary import RunFacts, summarise
 from simcore.metrics.tables import request_table, step_table
-from simcore.core.token_gaps import merged
 from simcore.metrics.transfers import transfer_table
 from simcore.models import ModelSpec, load_model
-from simcore.build.parallelism import check_parallelism, split_of
-from simcore.service.pipeline import InFlightBatch, Pipeline
-from simcore.service.replica import Replica
-from simcore.core.result import Result
+from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario, parse_scenario
 from simcore.scenario.named_senders import check_named_senders
 from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
 from simcore.scenario.sections import Cluster
+from simcore.scheduling.offloading import Offloading
 from simcore.scheduling.scheduler import Scheduler
+from simcore.service.api_server import ApiServer
+from simcore.service.pipeline import InFlightBatch, Pipeline
+from simcore.service.replica import Replica
 from simcore.service.service import Progress, Router, closed_loop, open_loop
 from simcore.service.session_sender import SessionSender
 from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, has_contents, samples_per_request

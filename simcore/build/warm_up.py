@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from simcore.core.errors import InputError
-from simcore.memory import KVBlockManager, KVGroupManager, KVMemory, KVPartitions
 from simcore.build.memory import build_memory
 from simcore.build.memory_plan import MemoryPlan
-from simcore.models import ModelSpec
+from simcore.core.errors import InputError
 from simcore.core.request import Request
+from simcore.memory import KVBlockManager, KVGroupManager, KVMemory, KVPartitions
+from simcore.models import ModelSpec
 from simcore.scenario import Scenario
 from simcore.workload import Workload, first_requests, samples_per_request
 

@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from simcore.cost.breakdown import StepShape
 from simcore.build.explanation import explain_step
-from simcore.core.request import Request
-from simcore.core.decode_pool import DecodePool
-from simcore.core.batch_plan import BatchPlan
 from simcore.build.simulation import Simulation
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.decode_pool import DecodePool
+from simcore.core.request import Request
+from simcore.cost.breakdown import StepShape
 
 DENSE = {"tensor_parallel": 2, "pipeline_parallel": 2}
 EXPERTS = {"data_parallel": 2, "expert_parallel": 2, "pipeline_parallel": 2}

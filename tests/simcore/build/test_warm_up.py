@@ -7,8 +7,8 @@ import servetwin
 from servetwin.api import prepare
 from simcore.core.content import Content, Run
 from simcore.core.errors import InputError
-from simcore.memory import KVBlockManager
 from simcore.core.request import Request
+from simcore.memory import KVBlockManager
 from tests.e2e.scenarios import differences
 
 
