@@ -8,7 +8,7 @@ from kernels.moe_reference import ExpertWeights
 from live.model.config import DecoderConfig
 from live.model.linear import FloatLinear, Linear, check_weight_format, make_linear
 from live.weights.source import WeightSource
-from simcore.models import Attention, MixtureOfExperts
+from simcore.models import Attention, DenseFeedForward, MixtureOfExperts
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,7 @@ class _Assembly:
         block = self.config.layers[index].feed_forward
         if isinstance(block, MixtureOfExperts):
             return self.routed(prefix, block)
+        assert isinstance(block, DenseFeedForward)
         width, own = block.intermediate_size, f"{prefix}.mlp"
         gate_up = self.linear(own, ("gate_proj", "up_proj"), (width, width), self.hidden, block.bias)
         return DenseWeights(gate_up, self.linear(own, ("down_proj",), (self.hidden,), width, block.bias))

@@ -39,11 +39,25 @@ FAMILIES = {
 }  # fmt: skip
 
 
+def config_of(name: str, **more: object) -> transformers.PretrainedConfig:
+    """The configuration of a family's small model, with ``more`` changed."""
+    kind, particulars = FAMILIES[name]
+    settings = {**SHAPE, **particulars, **more, "initializer_range": 0.3, "dtype": "float32"}
+    config: transformers.PretrainedConfig = getattr(transformers, kind)(**settings)
+    return config
+
+
+def save_config(name: str, folder: Path, **more: object) -> None:
+    """The configuration alone."""
+    config = config_of(name, **more)
+    config.architectures = [FAMILIES[name][0].replace("Config", "ForCausalLM")]
+    config.save_pretrained(folder)
+
+
 def save(name: str, folder: Path, shard_size: str = "5GB", **more: object) -> torch.nn.Module:
     """The model, saved to a folder."""
     torch.manual_seed(11)
-    kind, particulars = FAMILIES[name]
-    config = getattr(transformers, kind)(**{**SHAPE, **particulars, **more}, initializer_range=0.3, dtype="float32")
+    config = config_of(name, **more)
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     with torch.no_grad():
         for parameter in model.parameters():  # norms and biases of one and zero would hide that they are left out
