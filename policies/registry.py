@@ -1,81 +1,22 @@
-"""Policies by kind and name. A third party adds one with an entry point of the group ``servetwin.policies``.
+"""Policies by kind and name. A file of ``policies/KIND/`` is a policy, and its name that of the file: ``max-tokens`` is
+in ``max_tokens.py``. A third party adds one with an entry point of the group ``servetwin.policies``.
 
-The entry point's name is ``KIND.NAME`` (for example ``ordering.my-order``), its value the class.
+The entry point's name is ``KIND.NAME`` (for example ``ordering.my-order``), its value the class. Nothing is imported
+before it is asked for.
 """
 
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
 from typing import Any
+
+import policies
 
 ENTRY_POINT_GROUP = "servetwin.policies"
 
-BUILT_IN: dict[str, dict[str, str]] = {
-    "admission": {
-        "circuit-breaker": "policies.admission.circuit_breaker:CircuitBreaker",
-        "concurrency-limit": "policies.admission.concurrency_limit:ConcurrencyLimit",
-        "leaky-bucket": "policies.admission.leaky_bucket:LeakyBucket",
-        "queue-limit": "policies.admission.queue_limit:QueueLimit",
-        "sliding-window": "policies.admission.sliding_window:SlidingWindow",
-        "token-bucket": "policies.admission.token_bucket:TokenBucket",
-        "watermark": "policies.admission.watermark:Watermark",
-    },
-    "eviction": {
-        "cost-aware": "policies.eviction.cost_aware:CostAware",
-        "length-aware": "policies.eviction.length_aware:LengthAware",
-        "lfu": "policies.eviction.lfu:LeastFrequentlyUsed",
-        "lru": "policies.eviction.lru:LeastRecentlyUsed",
-        "priority": "policies.eviction.priority:LeastUrgentFirst",
-    },
-    "ordering": {
-        "credit": "policies.ordering.credit:Credit",
-        "drf": "policies.ordering.drf:DominantResourceFairness",
-        "drr": "policies.ordering.drr:DeficitRoundRobin",
-        "edf": "policies.ordering.edf:EarliestDeadlineFirst",
-        "fcfs": "policies.ordering.fcfs:FirstComeFirstServed",
-        "hybrid": "policies.ordering.hybrid:Hybrid",
-        "longest-prefix": "policies.ordering.longest_prefix:LongestPrefixFirst",
-        "mlfq": "policies.ordering.mlfq:MultiLevelFeedbackQueue",
-        "priority": "policies.ordering.priority:Priority",
-        "sjf": "policies.ordering.sjf:ShortestJobFirst",
-        "srpt": "policies.ordering.srpt:ShortestRemainingFirst",
-        "two-level": "policies.ordering.two_level:TwoLevel",
-        "vtc": "policies.ordering.vtc:VirtualTokenCounter",
-        "wfq": "policies.ordering.wfq:WeightedFairQueueing",
-    },
-    "batching": {
-        "bucketed": "policies.batching.bucketed:Bucketed",
-        "chunked-prefill": "policies.batching.chunked_prefill:ChunkedPrefill",
-        "decode-prefill-alternate": "policies.batching.decode_prefill_alternate:DecodePrefillAlternate",
-        "dynamic": "policies.batching.dynamic:Dynamic",
-        "group-balanced": "policies.batching.group_balanced:GroupBalanced",
-        "in-flight": "policies.batching.in_flight:InFlight",
-        "prefill-first": "policies.batching.prefill_first:PrefillFirst",
-        "queue-aware": "policies.batching.queue_aware:QueueAware",
-        "slo-feedback": "policies.batching.slo_feedback:SloFeedback",
-        "static": "policies.batching.static:Static",
-        "waiting-served": "policies.batching.waiting_served:WaitingServed",
-    },
-    "preemption": {
-        "fewest-tokens-lost": "policies.preemption.fewest_tokens_lost:FewestTokensLost",
-        "latest": "policies.preemption.latest:Latest",
-        "longest-remaining": "policies.preemption.longest_remaining:LongestRemaining",
-        "lowest-priority": "policies.preemption.lowest_priority:LowestPriority",
-    },
-    "prediction": {
-        "class-mean": "policies.prediction.class_mean:ClassMean",
-        "max-tokens": "policies.prediction.max_tokens:MaxTokens",
-        "moving-average": "policies.prediction.moving_average:MovingAverage",
-        "noisy-oracle": "policies.prediction.noisy_oracle:NoisyOracle",
-        "oracle": "policies.prediction.oracle:Oracle",
-        "prompt-linear": "policies.prediction.prompt_linear:PromptLinear",
-        "rank-noise": "policies.prediction.rank_noise:RankNoise",
-    },
-    "routing": {
-        "dedicated": "policies.routing.dedicated:Dedicated",
-        "round-robin": "policies.routing.round_robin:RoundRobin",
-    },
-}
+KINDS = tuple(sorted(module.name for module in iter_modules(policies.__path__) if module.ispkg))
+"""What there are policies for: a folder each."""
 
 
 class UnknownPolicyError(LookupError):
@@ -89,6 +30,38 @@ class UnknownPolicyError(LookupError):
 
 
 @cache
+def _modules(kind: str) -> tuple[str, ...]:
+    """The modules of a kind, by the names that policies in them have; some hold only what policies share."""
+    return tuple(sorted(module.name.replace("_", "-") for module in iter_modules(_package(kind).__path__)))
+
+
+def _package(kind: str) -> Any:
+    return import_module(f"policies.{kind}")
+
+
+@cache
+def _built_in(kind: str, name: str) -> type[Any] | None:
+    """The class of the module of this name that derives from a class of the kind; None if there is none."""
+    if name not in _modules(kind):
+        return None
+    package = _package(kind)
+    bases = tuple(value for value in vars(package).values() if _is_of(value, package.__name__))
+    module = import_module(f"{package.__name__}.{name.replace('-', '_')}")
+    found = [
+        value
+        for value in vars(module).values()
+        if _is_of(value, module.__name__) and issubclass(value, bases) and not value.__name__.startswith("_")
+    ]
+    if len(found) > 1:
+        raise TypeError(f"{module.__name__} holds {len(found)} policies ({found[0].__name__}, …); a file holds one")
+    return found[0] if found else None
+
+
+def _is_of(value: object, module: str) -> bool:
+    return isinstance(value, type) and value.__module__ == module
+
+
+@cache
 def _third_party(kind: str) -> dict[str, str]:
     prefix = f"{kind}."
     return {
@@ -98,9 +71,20 @@ def _third_party(kind: str) -> dict[str, str]:
     }
 
 
+@cache
+def built_in_names(kind: str) -> tuple[str, ...]:
+    """The names of the policies of a kind that come with servetwin, sorted. Imports them all."""
+    return tuple(name for name in _modules(kind) if _built_in(kind, name) is not None)
+
+
 def policy_names(kind: str) -> tuple[str, ...]:
-    """The names of all policies of a kind, sorted."""
-    return tuple(sorted({*BUILT_IN[kind], *_third_party(kind)}))
+    """The names of all policies of a kind, sorted. Imports those that come with servetwin."""
+    return tuple(sorted({*built_in_names(kind), *_third_party(kind)}))
+
+
+def is_policy(kind: str, name: str) -> bool:
+    """Whether there is such a policy. Imports no other."""
+    return _built_in(kind, name) is not None or name in _third_party(kind)
 
 
 def policy_class(kind: str, name: str) -> type[Any]:
@@ -109,7 +93,10 @@ def policy_class(kind: str, name: str) -> type[Any]:
     Raises:
         UnknownPolicyError: no such policy.
     """
-    target = BUILT_IN[kind].get(name) or _third_party(kind).get(name)
+    built_in = _built_in(kind, name)
+    if built_in is not None:
+        return built_in
+    target = _third_party(kind).get(name)
     if target is None:
         raise UnknownPolicyError(kind, name, policy_names(kind))
     module, _, attribute = target.partition(":")
@@ -119,8 +106,11 @@ def policy_class(kind: str, name: str) -> type[Any]:
 
 def policy_name(kind: str, policy: type[Any]) -> str:
     """The name under which a class is registered; raises ``LookupError`` if it is not."""
+    name = policy.__module__.rpartition(".")[2].replace("_", "-")
+    if _built_in(kind, name) is policy:
+        return name
     target = f"{policy.__module__}:{policy.__qualname__}"
-    for name, registered in (*BUILT_IN[kind].items(), *_third_party(kind).items()):
+    for name, registered in _third_party(kind).items():
         if registered == target:
             return name
     raise LookupError(f"{target} is not registered as a {kind} policy")

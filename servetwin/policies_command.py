@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from policies.registry import BUILT_IN, policy_class, policy_names
+from policies.registry import KINDS, policy_class, policy_names
 from servetwin.console import console, plain_table, print_table
 from simcore.core.errors import UnknownNameError
 
@@ -18,11 +18,11 @@ def policies(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
     """List policies by kind, with their sources."""
-    if kind is not None and kind not in BUILT_IN:
-        raise UnknownNameError("KIND", kind, BUILT_IN)
+    if kind is not None and kind not in KINDS:
+        raise UnknownNameError("KIND", kind, KINDS)
     rows = [
         {"kind": each, "name": name, **_described(policy_class(each, name))}
-        for each in ([kind] if kind is not None else BUILT_IN)
+        for each in ([kind] if kind is not None else KINDS)
         for name in policy_names(each)
     ]
     if as_json:

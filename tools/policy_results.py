@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from policies.registry import BUILT_IN  # noqa: E402
+from policies.registry import built_in_names  # noqa: E402
 from servetwin.api import prepare, simulate  # noqa: E402
 from simcore.core.result import Result  # noqa: E402
 from tools.policy_cases import (  # noqa: E402
@@ -43,7 +43,7 @@ LOADS = (0.7, 0.9, 1.1)
 REPEATS = 3
 SPEED = "## Speed"
 SPEED_REQUESTS = 30_000
-ORDERINGS = ("fcfs", *(name for name in sorted(BUILT_IN["ordering"]) if name != "fcfs"))
+ORDERINGS = ("fcfs", *(name for name in built_in_names("ordering") if name != "fcfs"))
 STATIC_KEYS = ("edf", "sjf", "two-level", "wfq")
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout, not another that may be installed
 
 
-from policies.registry import BUILT_IN, policy_class, policy_names
+from policies.registry import KINDS, policy_class, policy_names
 from servetwin.api import simulate
 from servetwin.run_table import print_run
 from simcore.scenario.policy_choice import complete_policy
@@ -52,7 +52,7 @@ def policies() -> str:
         "Made by `tools/regenerate.py` from the classes in `policies/`. A scenario names a policy and may set its",
         "parameters: `ordering: {name: vtc, output_weight: 2.0}`, or just `ordering: fcfs`.",
     ]
-    for kind in sorted(BUILT_IN):
+    for kind in KINDS:
         lines += ["", f"## {kind}"]
         for name in policy_names(kind):
             lines += [

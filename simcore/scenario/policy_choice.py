@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from policies.ordering import Ordering
 from policies.prediction import LengthPredictor
-from policies.registry import UnknownPolicyError, policy_class, policy_name, policy_names
+from policies.registry import UnknownPolicyError, is_policy, policy_class, policy_name, policy_names
 from simcore.core.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name
 from simcore.core.validation import explain
 from simcore.scenario.sections import with_whole_keys
@@ -62,9 +62,9 @@ def with_objectives(
     A policy's ``from_objectives`` maps such parameters to metrics; of several limits for one the tightest is taken.
     """
     name = section.get("name")
-    if name not in policy_names(kind):
+    if not isinstance(name, str) or not is_policy(kind, name):
         return section
-    taken_over = getattr(policy_class(kind, str(name)), "from_objectives", {})
+    taken_over = getattr(policy_class(kind, name), "from_objectives", {})
     limits = {parameter: objectives[metric] for parameter, metric in taken_over.items() if objectives[metric]}
     return {parameter: min(limit.values()) for parameter, limit in limits.items()} | dict(section)
 
@@ -86,9 +86,9 @@ def with_limits_of_groups(
 def _defaults(kind: str, section: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of the policy that a section names, with their defaults; none of one that is not known."""
     name = section.get("name")
-    if name not in policy_names(kind):
+    if not isinstance(name, str) or not is_policy(kind, name):
         return {}
-    parameters = getattr(policy_class(kind, str(name)), "__dataclass_fields__", {})
+    parameters = getattr(policy_class(kind, name), "__dataclass_fields__", {})
     return {name: item.default for name, item in parameters.items() if item.init}
 
 

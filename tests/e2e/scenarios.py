@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import example
 from hypothesis import strategies as st
 
+from policies import registry
 from policies.batching import Batching, StepLimits
-from policies.registry import BUILT_IN
 from policies.views import ReplicaView
 from simcore.build.simulation import Simulation
 from simcore.core.result import Result
@@ -114,7 +114,9 @@ def run(document: Mapping[str, Any], folder: Path, **options: Any) -> Result:
 
 def squeeze_registered() -> Any:
     """A context in which ``Squeeze`` is a batching policy that scenarios can name."""
-    return patch.dict(BUILT_IN["batching"], {"squeeze": f"{__name__}:Squeeze"})
+    return patch.object(
+        registry, "_third_party", lambda kind: {"squeeze": f"{__name__}:Squeeze"} if kind == "batching" else {}
+    )
 
 
 def differences(one: Result, other: Result) -> list[str]:

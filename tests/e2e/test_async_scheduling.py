@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.registry import BUILT_IN
+from policies.registry import built_in_names
 from simcore.scheduling.scheduler import Scheduler
 from tests.e2e.scenarios import differences, length, merged, random_scenarios, run, write_models
 from tests.e2e.step_watch import NS_PER_S, watching
@@ -59,7 +59,7 @@ def full_slots(draw, name):
     return merged(scenario, changes)
 
 
-@pytest.mark.parametrize("name", sorted(BUILT_IN["ordering"]))
+@pytest.mark.parametrize("name", built_in_names("ordering"))
 def test_jumps_and_steps_agree_whatever_orders_the_queue(name, folder):
     """Keys may be what was learnt by the time at which a request enters the queue."""
 

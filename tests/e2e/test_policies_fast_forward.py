@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.registry import BUILT_IN
+from policies.registry import KINDS, built_in_names
 from tests.e2e.scenarios import differences, length, run
 
 STEP_S = 1.2e-3
@@ -63,13 +63,13 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
     """Several tenants and levels, few slots, little memory; the policy of this kind is given, the others are drawn."""
 
     def drawn(other: str) -> dict[str, Any]:
-        return choice(name if other == kind else draw(st.sampled_from(sorted(BUILT_IN[other]))))
+        return choice(name if other == kind else draw(st.sampled_from(built_in_names(other))))
 
     prompt_high = draw(st.sampled_from([40, 12, 120]))
     output_high = draw(st.sampled_from([40, 8, 70]))
     block_size = draw(st.sampled_from([4, 1, 16]))
     blocks_of_longest = -(-(prompt_high + output_high - 1) // block_size)
-    predictor = {"name": name if kind == "prediction" else draw(st.sampled_from(sorted(BUILT_IN["prediction"])))}
+    predictor = {"name": name if kind == "prediction" else draw(st.sampled_from(built_in_names("prediction")))}
     predictor["corrected"] = draw(st.booleans())
     ordering, batching, victim = drawn("ordering"), drawn("batching"), drawn("preemption")
     if kind == "prediction":
@@ -127,7 +127,7 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in sorted(BUILT_IN) for name in BUILT_IN[kind] if kind != "routing"]
+    ("kind", "name"), [(kind, name) for kind in KINDS for name in built_in_names(kind) if kind != "routing"]
 )
 def test_every_policy(kind, name, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()

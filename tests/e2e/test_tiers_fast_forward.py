@@ -6,7 +6,7 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from policies.registry import BUILT_IN
+from policies.registry import built_in_names
 from simcore.core.content import Content, Run
 from simcore.memory.kv_bytes import KvFormat, kv_bytes_per_token
 from simcore.models import load_model
@@ -44,7 +44,7 @@ def offloading_scenarios(draw: st.DrawFn) -> dict[str, Any]:
     """Little GPU memory, tiers from too small to large, links from slower than computing to far faster."""
 
     def drawn(kind: str) -> dict[str, Any]:
-        return choice(draw(st.sampled_from(sorted(BUILT_IN[kind]))))
+        return choice(draw(st.sampled_from(built_in_names(kind))))
 
     prompt_high = draw(st.sampled_from([120, 40]))
     output_high = draw(st.sampled_from([40, 8, 70]))

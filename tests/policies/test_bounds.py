@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from policies.bounds import check_value
-from policies.registry import BUILT_IN
+from policies.registry import KINDS, built_in_names
 from simcore.core.errors import ServetwinError
 from simcore.scenario.policy_choice import complete_policy
 
@@ -19,8 +19,8 @@ def numbers():
     """Every parameter that is a number, of every built-in policy."""
     found = [
         (kind, name, key)
-        for kind, names in BUILT_IN.items()
-        for name in names
+        for kind in KINDS
+        for name in built_in_names(kind)
         for key, value in complete_policy(kind, {"name": name}, kind).items()
         if key in UNSTATED or (isinstance(value, int | float) and not isinstance(value, bool))
     ]

@@ -1,15 +1,21 @@
 import inspect
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from policies import registry
+from policies import ordering, registry
 from policies.batching.chunked_prefill import ChunkedPrefill
 from policies.ordering import Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
-from policies.registry import BUILT_IN, UnknownPolicyError, policy_class, policy_names
+from policies.registry import KINDS, UnknownPolicyError, built_in_names, policy_class, policy_names
 from simcore.build.simulation import Simulation
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EVERY = [(kind, name) for kind in KINDS for name in built_in_names(kind)]
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,12 @@ def third_party(monkeypatch):
     registry._third_party.cache_clear()
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BUILT_IN.items() for name in names])
+@pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_every_built_in_can_be_made_from_its_name(kind, name):
     assert type(policy_class(kind, name)()) is policy_class(kind, name)
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BUILT_IN.items() for name in names])
+@pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_every_built_in_says_where_it_comes_from(kind, name):
     paragraphs = inspect.getdoc(policy_class(kind, name)).split("\n\n")
     assert re.fullmatch(r"Source: \S.*\.", paragraphs[-1])
@@ -50,18 +56,18 @@ def test_every_built_in_says_where_it_comes_from(kind, name):
 
 
 def test_names_are_those_of_the_kind():
-    assert policy_names("preemption") == tuple(sorted(BUILT_IN["preemption"]))
+    assert policy_names("preemption") == ("fewest-tokens-lost", "latest", "longest-remaining", "lowest-priority")
     assert policy_class("ordering", "fcfs") is FirstComeFirstServed
     assert policy_class("batching", "chunked-prefill") is ChunkedPrefill
 
 
 @pytest.mark.usefixtures("third_party")
 def test_a_third_party_adds_a_policy_and_replaces_none():
-    assert policy_names("ordering") == tuple(sorted([*BUILT_IN["ordering"], "lcfs"]))
+    assert policy_names("ordering") == tuple(sorted([*built_in_names("ordering"), "lcfs"]))
     assert policy_class("ordering", "lcfs") is LastComeFirstServed
     assert policy_class("ordering", "fcfs") is FirstComeFirstServed
-    assert policy_names("batching") == tuple(sorted([*BUILT_IN["batching"], "lcfs-batching"]))
-    assert policy_names("routing") == tuple(sorted(BUILT_IN["routing"]))
+    assert policy_names("batching") == tuple(sorted([*built_in_names("batching"), "lcfs-batching"]))
+    assert policy_names("routing") == built_in_names("routing")
 
 
 @pytest.mark.usefixtures("third_party")
@@ -81,7 +87,31 @@ def test_a_third_partys_policy_decides(tmp_path):
 
 
 def test_an_unknown_name_tells_the_known_ones():
-    known = tuple(sorted(BUILT_IN["routing"]))
+    known = built_in_names("routing")
     with pytest.raises(UnknownPolicyError, match=r"no routing policy is called 'robin'; known: .*robin") as caught:
         policy_class("routing", "robin")
     assert (caught.value.kind, caught.value.name, caught.value.known) == ("routing", "robin", known)
+
+
+def test_a_name_imports_its_own_module_alone():
+    script = (
+        "import sys; from policies.registry import is_policy; "
+        "assert is_policy('ordering', 'sjf') and not is_policy('ordering', 'weights'); "
+        "print(sorted(name for name in sys.modules if name.startswith('policies.ordering.')))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert "policies.ordering.sjf" in found.stdout
+    assert "policies.ordering.vtc" not in found.stdout
+
+
+def test_a_file_holds_one_policy(tmp_path, monkeypatch):
+    (tmp_path / "twins.py").write_text(
+        "from policies.ordering import Ordering\nclass One(Ordering): ...\nclass Other(Ordering): ...\n"
+    )
+    monkeypatch.setattr(ordering, "__path__", [*ordering.__path__, str(tmp_path)])
+    registry._modules.cache_clear()
+    try:
+        with pytest.raises(TypeError, match=r"policies\.ordering\.twins holds 2 policies"):
+            policy_class("ordering", "twins")
+    finally:
+        registry._modules.cache_clear()

@@ -5,12 +5,12 @@ import json
 import pytest
 import yaml
 
-from policies.registry import BUILT_IN, policy_names
+from policies.registry import KINDS, policy_names
 from simcore.core.errors import InputError
 from simcore.scenario.policy_choice import build_policy, complete_policy
 from simcore.scenario.reading import parse_scenario
 
-EVERY = [(kind, name) for kind in sorted(BUILT_IN) for name in policy_names(kind)]
+EVERY = [(kind, name) for kind in KINDS for name in policy_names(kind)]
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)
