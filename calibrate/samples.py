@@ -34,7 +34,7 @@ SHAPE_COLUMNS: dict[str, tuple[str, ...]] = {
     "prompt_pass": ("model", "tensor_parallel", "batch", "prompt_tokens"),
     "token_pass": ("model", "tensor_parallel", "batch", "prompt_tokens", "output_tokens"),
 }
-"""The kernel kinds, each with its shape parameters. docs/calibrate.md says what they mean."""
+"""The kernel kinds, each with its shape parameters. docs/guides/calibrate.md says what they mean."""
 TEXT_COLUMNS = frozenset(
     ("dtype", "kv_dtype", "distribution", "operation", "implementation", "operator", "phase", "name", "model")
 )

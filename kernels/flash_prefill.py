@@ -42,7 +42,7 @@ def prefill_config(
 
     Over a ``paged`` prefix, whose cache may be ``scaled``, with a window and where scores are ``capped``, gathering,
     masks and caps take registers: tiles are the smaller, lest any spill. For sm_90 these are the fastest that were
-    measured, as far as they were (docs/kernels.md). ``descriptors`` loads by TMA with descriptors from the host.
+    measured, as far as they were (docs/results/kernels.md). ``descriptors`` loads by TMA, described by the host.
     """
     block_d = triton.next_power_of_2(head_dim)
     if kind == "fp32":

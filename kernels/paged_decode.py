@@ -37,7 +37,7 @@ _MOST_PROGRAMS = 3  # of a multiprocessor at once: more were not found to be fas
 _SHARED_BYTES = 227 * 2**10  # of a multiprocessor of sm_90 and sm_100
 _LEAST_TILES = 2  # of a split
 # What is lost while a program starts, and while the reduction takes in one more part, in bytes that might be read
-# meanwhile: slopes of measured times over numbers of splits (docs/kernels.md).
+# meanwhile: slopes of measured times over numbers of splits (docs/results/kernels.md).
 _START_BYTES = 24_000
 _PART_BYTES = 600_000
 

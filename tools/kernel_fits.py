@@ -1,4 +1,4 @@
-"""Write docs/kernel-fits.md: ``python tools/kernel_fits.py --data DIR [--check]``.
+"""Write docs/results/kernel-fits.md: ``python tools/kernel_fits.py --data DIR [--check]``.
 
 The tables come from the profiles that servetwin ships; the checks at the end need the measurements in ``--data`` (the
 folder ``profiles`` of the public data).
@@ -25,7 +25,7 @@ from simcore.cost.calibrated.table import parse_table
 from simcore.hardware import accelerator_names
 from tools.assumption_checks import linear_attention, mixed, other_experts, prefixes, unequal_contexts, windows
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "kernel-fits.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "results" / "kernel-fits.md"
 _MEDIAN, _P90 = 0.03, 0.10
 _ENOUGH_PRODUCTS = 1000
 _ENOUGH_REPEATS = 100
@@ -35,7 +35,7 @@ _WIDTHS = (512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168,
 _TOKENS = (64, 128, 256, 512, 1024, 2048, 4096)
 _HEAD = """# Kernel fits
 
-Made by `tools/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibrate.md](calibrate.md) says how they are
+Made by `tools/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibrate.md](../guides/calibrate.md) says how they are
 made. Every fifth grid point along every axis was left out, the rest fitted, and the points left out priced by the code
 that the simulator runs. Errors are relative to the measurement; the bias is the mean of log(price / measurement). The
 target is a median of 3% and a P90 of 10% for each kernel kind and accelerator: half of the points within 3% and nine

@@ -1,4 +1,4 @@
-"""Write docs/kernels.md from measurements and compilations that are committed: ``python tools/kernel_results.py``.
+"""Write docs/results/kernels.md from measurements and compilations that are committed: ``python tools/kernel_results.py``.
 
 With ``--check`` nothing is written, and the exit code is 1 if the document differs from what would be.
 ``benchmarks/kernels/sweep.py`` and ``benchmarks/kernels/compile_table.py`` make what it reads.
@@ -23,7 +23,7 @@ from benchmarks.kernels.measured import RESULTS, Candidate, by_case, read_candid
 from benchmarks.kernels.shipped import shipped_configs  # noqa: E402
 from benchmarks.kernels.sweep import sweeps_of  # noqa: E402
 
-DOCUMENT = ROOT / "docs" / "kernels.md"
+DOCUMENT = ROOT / "docs" / "results" / "kernels.md"
 PROVENANCE = yaml.safe_load((RESULTS / "h200-sweeps.yaml").read_text(encoding="utf-8"))
 H200 = yaml.safe_load((ROOT / "hardware_profiles" / "h200-sxm.yaml").read_text(encoding="utf-8"))["datasheet"]
 PEAKS = {name: 1e12 * tera for name, tera in H200["peak_dense_tera_operations_per_s"].items() if name != "source"}

@@ -1,4 +1,4 @@
-"""Write ``docs/memory.md``: ``SERVETWIN_DATA=FOLDER python tools/memory_results.py [--check]``, seconds on one core.
+"""Write ``docs/results/memory.md``: ``SERVETWIN_DATA=FOLDER python tools/memory_results.py [--check]``, seconds on one core.
 
 The folder holds the measured data that ``tools/memory_cases.py`` names. With ``--check`` nothing is written, and the
 exit code is 1 if the document differs from what would be.
@@ -326,7 +326,7 @@ def figure_table(uses: dict[str, MemoryUse], published: dict[str, dict[str, floa
 def main(check: bool) -> int:
     """Write the document, or compare; returns the exit code."""
     data = Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data"))
-    path = ROOT / "docs" / "memory.md"
+    path = ROOT / "docs" / "results" / "memory.md"
     text = "\n".join(document(data)) + "\n"
     if check:
         return int(not path.exists() or path.read_text(encoding="utf-8") != text)

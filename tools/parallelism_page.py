@@ -1,4 +1,4 @@
-"""Writes docs/parallelism.md: ``tools/regenerate.py`` calls it."""
+"""Writes docs/reference/parallelism.md: ``tools/regenerate.py`` calls it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write ``docs/policy-results.md``: ``SERVETWIN_DATA=FOLDER python tools/policy_results.py [--check]``.
+"""Write ``docs/results/policy-results.md``: ``SERVETWIN_DATA=FOLDER python tools/policy_results.py [--check]``.
 
 It takes some minutes on one core. The folder holds ``traces/azure2023``, as ``servetwin trace fetch`` puts it there.
 With ``--check`` nothing is written, and the exit code is 1 if the document differs from what would be, but for what it
@@ -235,7 +235,7 @@ def simulated(data: Path) -> str:
 def main(check: bool) -> int:
     """Write the document, or compare; returns the exit code."""
     text = simulated(Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data")))
-    document = ROOT / "docs" / "policy-results.md"
+    document = ROOT / "docs" / "results" / "policy-results.md"
     if check:
         return int(not document.exists() or document.read_text(encoding="utf-8").partition(f"\n{SPEED}\n")[0] != text)
     document.write_text("\n".join((text, *speed())) + "\n", encoding="utf-8")

@@ -1,14 +1,14 @@
-"""Putting files into this folder, or telling which of them differ from what would be put there."""
+"""Putting files into ``docs/results``, or telling which of them differ from what would be put there."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 
 
-def publish(write: Callable[[Path], None], check: bool, folder: Path = DOCS) -> int:
+def publish(write: Callable[[Path], None], check: bool, folder: Path = RESULTS) -> int:
     """Let ``write`` fill the folder; returns the exit code.
 
     With ``check`` it fills another instead, and the exit code is 1, with the names printed, if any file of that is not

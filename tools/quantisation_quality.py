@@ -1,4 +1,4 @@
-"""Write ``docs/quantisation.md``: ``python tools/quantisation_quality.py [--check]``, seconds on one core.
+"""Write ``docs/results/quantisation.md``: ``python tools/quantisation_quality.py [--check]``, seconds on one core.
 
 With ``--check`` nothing is written, and the exit code is 1 if the document differs from what would be.
 """
@@ -23,7 +23,7 @@ from tools.quantisation_formats import (  # noqa: E402
     smoothing,
 )
 
-DOCUMENT = ROOT / "docs" / "quantisation.md"
+DOCUMENT = ROOT / "docs" / "results" / "quantisation.md"
 TOKENS, CHANNELS, OUTPUTS = 256, 2048, 512
 KV_HEADS, KV_TOKENS, HEAD_DIM = 8, 512, 128
 Format = Callable[[Matrix], Matrix]

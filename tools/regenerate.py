@@ -111,9 +111,9 @@ def main(check: bool) -> int:
     readme = ROOT / "README.md"
     documents = {
         readme: with_block(readme.read_text(encoding="utf-8"), quickstart()),
-        ROOT / "docs" / "policies.md": policies(),
-        ROOT / "docs" / "parallelism.md": parallelism_page.page(),
-        ROOT / "docs" / "engines.md": engines(),
+        ROOT / "docs" / "reference" / "policies.md": policies(),
+        ROOT / "docs" / "reference" / "parallelism.md": parallelism_page.page(),
+        ROOT / "docs" / "reference" / "engines.md": engines(),
     }
     if check:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != new for path, new in documents.items()))

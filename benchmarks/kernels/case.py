@@ -21,7 +21,7 @@ class Case:
     ``prepare`` makes fresh random inputs and returns a call without arguments; it is called several times, so that
     timing can rotate among input sets larger than the cache. ``bytes_moved`` counts each input read once and each
     output written once, ``operations`` two per multiply-add. ``kind`` and ``sample`` are the kernel kind and the shape
-    parameters of calibration samples (docs/calibrate.md), where calibration has such a kind.
+    parameters of calibration samples (docs/guides/calibrate.md), where calibration has such a kind.
     """
 
     kernel: str

@@ -1,6 +1,6 @@
 """What every shipped form takes on every chip that has it: ``python -m benchmarks.kernels.compile_table``, no GPU.
 
-Writes ``results/compiled-forms.csv``, several minutes of compiling; docs/kernels.md is made from it, and a test
+Writes ``results/compiled-forms.csv``, several minutes of compiling; docs/results/kernels.md is made from it, and a test
 compiles the forms again and compares.
 """
 

@@ -72,7 +72,7 @@ def _told(case: Case) -> dict[str, Any]:
 
 
 def write_samples(accelerator: str, version: str, results: Sequence[Result], folder: Path) -> list[Path]:
-    """Write one Parquet file per kernel kind of calibration, in the generic form (docs/calibrate.md); their paths.
+    """Write one Parquet file per kernel kind of calibration, in the form of docs/guides/calibrate.md; their paths.
 
     Beside what a fit reads stand kernel, form and data type, P10, P90 and the number of samples, and the clock.
     """

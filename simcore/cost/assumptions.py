@@ -71,4 +71,4 @@ takes and by 2 in what a request takes, and those of one engine on another host 
 STEP_ERROR = 0.06
 """Standard deviation of the logarithm of what all steps together are off by, beside errors of their parts: kernels in a
 running engine differ from the same ones measured alone. It is the root mean square of the errors of mean TPOT on the
-measured runs that host constants were fitted on, which docs/fidelity.md states: a least value, since it is of these."""
+measured runs that host constants were fitted on (docs/results/fidelity.md): a least value, since it is of these."""

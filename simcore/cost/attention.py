@@ -10,7 +10,7 @@ LATENT_LAUNCHES = 12
 """Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""
 UNCOMPILED_LATENT_LAUNCHES = 42
 """What views, copies and the modules around these kernels take beside them where layers are run as they are written, in
-launches. Fitted (docs/fidelity.md): it is the same for engines that differ in all else."""
+launches. Fitted (docs/results/fidelity.md): it is the same for engines that differ in all else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def fallback_profile(
     """The newest profile of an accelerator that is ``shipped`` with all ``kinds``, for one that lacks some.
 
     None if the profile has its own, or there is no profile to lend to. Collectives and norms move the same bytes in any
-    engine; experts of bf16 measured under vLLM 0.19 differ little from those of 0.24 (docs/kernel-fits.md).
+    engine; experts of bf16 measured under vLLM 0.19 differ little from those of 0.24 (docs/results/kernel-fits.md).
     """
     if profile is None or not shipped or set(profile.provenance) >= kinds:
         return None

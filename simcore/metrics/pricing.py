@@ -23,7 +23,7 @@ _CALIBRATED = (
 )
 _SLOWER = (
     "Priced by {}, {} take longer than in bf16 at every number of tokens, as they were measured: the engine may have "
-    "been measured with kernels that a service would not choose (docs/kernel-fits.md, Experts of fewer bits)."
+    "been measured with kernels that a service would not choose (docs/results/kernel-fits.md, Experts of fewer bits)."
 )
 _UNMEASURED = "The profile {} has no measurements of {}: a roofline prices these."
 

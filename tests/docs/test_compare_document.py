@@ -5,7 +5,7 @@ from pathlib import Path
 
 from experiments.comparison.compared_metrics import METRICS
 
-DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "compare.md").read_text(encoding="utf-8")
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch, capsys):

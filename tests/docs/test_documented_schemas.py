@@ -17,7 +17,8 @@ from simcore.scenario.sections import Cluster, Scenario
 from simcore.workload import StreamsWorkload, SyntheticWorkload, TraceWorkload
 from simcore.workload import config as workload
 
-DOCUMENTS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ROOT / "docs" / "reference"
 FIXED = {"name": "fixed", "tokens": 5}
 DOCUMENT = {
     "model": "smollm2-135m",
@@ -147,7 +148,7 @@ def test_the_examples_are_scenarios():
     whole, chat, streams = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
     for scenario, requests in ((whole, 2000), (whole | chat, 3000), (whole | streams, 2000)):
         assert servetwin.simulate(scenario).summary["counts"]["finished"] == requests
-    bundled = yaml.safe_load((DOCUMENTS.parent / "scenarios" / "multi-turn-chat.yaml").read_text(encoding="utf-8"))
+    bundled = yaml.safe_load((ROOT / "scenarios" / "multi-turn-chat.yaml").read_text(encoding="utf-8"))
     assert bundled["workload"] == chat["workload"]
 
 

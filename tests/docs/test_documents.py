@@ -13,7 +13,7 @@ from simcore.hardware import accelerator_names
 from simcore.models.catalogue import preset_names
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def code_blocks(document: str, language: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs" / "write-a-policy.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guides" / "write-a-policy.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "shortest-prompt"
 
 

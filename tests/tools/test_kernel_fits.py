@@ -10,4 +10,4 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def test_kernel_fits_are_regenerated(shared_data):
     command = [sys.executable, "tools/kernel_fits.py", "--data", str(shared_data / "profiles"), "--check"]
     made = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr or "docs/kernel-fits.md differs from what tools/kernel_fits.py writes"
+    assert made.returncode == 0, made.stderr or "kernel-fits.md differs from what tools/kernel_fits.py writes"

@@ -15,11 +15,13 @@ def test_a_capacity_of_the_prefix_cache_is_as_the_document_says(shared_data):
     script = runpy.run_path(str(ROOT / "tools" / "prefix_cache.py"))
     trace = shared_data / "traces" / "mooncake" / script["TRACES"]["synthetic"]
     made = list(script["table"](*script["replayed"](trace, ONE_CAPACITY), ONE_CAPACITY))
-    _, _, section = (ROOT / "docs" / "prefix-cache.md").read_text(encoding="utf-8").partition("## synthetic\n")
+    _, _, section = (
+        (ROOT / "docs" / "results" / "prefix-cache.md").read_text(encoding="utf-8").partition("## synthetic\n")
+    )
     assert set(made) <= set(section.splitlines())
 
 
 def test_known_results_of_policies_are_as_the_document_says():
     script = runpy.run_path(str(ROOT / "tools" / "policy_results.py"))
     made = "\n".join(script["known_results"]())
-    assert made in (ROOT / "docs" / "policy-results.md").read_text(encoding="utf-8")
+    assert made in (ROOT / "docs" / "results" / "policy-results.md").read_text(encoding="utf-8")

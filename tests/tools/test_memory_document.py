@@ -1,4 +1,4 @@
-"""``docs/memory.md`` shows what its script computes."""
+"""``docs/results/memory.md`` shows what its script computes."""
 
 import runpy
 from pathlib import Path
@@ -9,4 +9,4 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_document_is_what_the_script_makes(shared_data):
     script = runpy.run_path(str(ROOT / "tools" / "memory_results.py"))
     text = "\n".join(script["document"](shared_data)) + "\n"
-    assert (ROOT / "docs" / "memory.md").read_text(encoding="utf-8") == text
+    assert (ROOT / "docs" / "results" / "memory.md").read_text(encoding="utf-8") == text

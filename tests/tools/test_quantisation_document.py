@@ -1,4 +1,4 @@
-"""``docs/quantisation.md`` shows what its script computes, of formats that are those of the kernels."""
+"""``docs/results/quantisation.md`` shows what its script computes, of formats that are those of the kernels."""
 
 import re
 import runpy
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_document_is_what_the_script_makes():
     script = runpy.run_path(str(ROOT / "tools" / "quantisation_quality.py"))
     text = "\n".join(script["document"]()) + "\n"
-    assert (ROOT / "docs" / "quantisation.md").read_text(encoding="utf-8") == text
+    assert (ROOT / "docs" / "results" / "quantisation.md").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(("dtype", "read"), [(torch.int8, integer), (torch.float8_e4m3fn, fp8)])
@@ -63,7 +63,7 @@ def test_what_the_text_says_is_what_the_tables_say():
         cells = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
         return {name: [float(value.removesuffix("%")) for value in values] for name, *values in cells}
 
-    document = (ROOT / "docs" / "quantisation.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "results" / "quantisation.md").read_text(encoding="utf-8")
     outputs, inputs, weights, kv = (rows(table) for table in re.findall(r"(?:^\|.*\n)+", document, flags=re.MULTILINE))
     fp8_rows = [name for name in outputs if name.startswith("fp8")]
     assert all(2.9 <= value <= 3.9 for name in fp8_rows for value in outputs[name])

@@ -1,1 +1,1 @@
-"""KV memory that is not paged: the fragmentation study of ``docs/memory.md``."""
+"""KV memory that is not paged: the fragmentation study of ``docs/results/memory.md``."""

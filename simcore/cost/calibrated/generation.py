@@ -1,7 +1,7 @@
 """Attention of decodes: a table over (batch, context).
 
 A batch of unequal contexts is priced by its size and total context, as if all were of the mean length: latency at a
-given batch is all but affine in context. docs/kernel-fits.md states how far from it.
+given batch is all but affine in context. docs/results/kernel-fits.md states how far from it.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Our capacity against what engines and papers stated; the errors are those that docs/memory.md shows."""
+"""Our capacity against what engines and papers stated; the errors are those that docs/results/memory.md shows."""
 
 from statistics import median
 
