@@ -1,4 +1,4 @@
-"""Write docs/results/kernels.md from measurements and compilations that are committed: ``python tools/kernel_results.py``.
+"""Write docs/results/kernels.md from committed measurements and compilations: ``python tools/kernel_results.py``.
 
 With ``--check`` nothing is written, and the exit code is 1 if the document differs from what would be.
 ``benchmarks/kernels/sweep.py`` and ``benchmarks/kernels/compile_table.py`` make what it reads.

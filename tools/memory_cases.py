@@ -1,4 +1,4 @@
-"""The comparisons of ``docs/results/memory.md``: capacity against stated ones, and memory use against a published one."""
+"""The comparisons of ``docs/results/memory.md``: capacity against stated ones, memory use against a published one."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Write ``docs/results/memory.md``: ``SERVETWIN_DATA=FOLDER python tools/memory_results.py [--check]``, seconds on one core.
+"""Write ``docs/results/memory.md``: ``SERVETWIN_DATA=FOLDER python tools/memory_results.py [--check]``, seconds.
 
 The folder holds the measured data that ``tools/memory_cases.py`` names. With ``--check`` nothing is written, and the
 exit code is 1 if the document differs from what would be.

@@ -1,4 +1,4 @@
-"""Write ``docs/results/prefix-cache.md`` and its figure: ``SERVETWIN_DATA=FOLDER python tools/prefix_cache.py [--check]``.
+"""Write ``docs/results/prefix-cache.md`` and figure: ``SERVETWIN_DATA=FOLDER python tools/prefix_cache.py [--check]``.
 
 It takes two minutes on one core. The folder holds ``traces/mooncake``, as ``servetwin trace fetch`` puts it there. With
 ``--check`` nothing is written, and the exit code is 1 if document or figure differ from what would be.

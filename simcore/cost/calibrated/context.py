@@ -3,7 +3,7 @@
 Chunks launched together are priced as so many prompts alike: of the mean length, weighted by attended pairs, as many as
 attend to the same pairs. A chunk over a prefix is thereby a part of a prompt of its total length, and a part of one
 takes from what one row of query tiles needs to sweep the context (a prompt's time with the fewest heads measured)
-to the whole prompt's time, in proportion; never less than the chunk without its prefix. docs/results/kernel-fits.md shows
+to the whole prompt's time, in proportion; never less than the chunk without its prefix. docs/results/kernel-fits.md has
 how far that is from chunks over prefixes where such were measured.
 
 A table over prefixes, of single chunks, is read as it stands, and chunks together add up above the floor.
