@@ -40,7 +40,8 @@ INTRODUCTION = (
     "is (simulated - measured) / measured; median, mean and P90 are of its absolute value, and the bias is its median "
     "with its sign, below zero where the simulator is too fast.",
     f"`in band` is the share of measured values inside the run's 80% uncertainty band "
-    f"([outputs.md](../reference/outputs.md)), over every {BANDED_EVERY}th engine run in the order of the file, since a band takes {REPLAYS} further runs. Its "
+    f"([outputs.md](../reference/outputs.md)), over every {BANDED_EVERY}th engine run in the order of the "
+    f"file, since a band takes {REPLAYS} further runs. Its "
     "errors are those of kernel fits at points that they had not seen, stated ones of roofline prices and host "
     "constants, how tokens spread over experts, and one of whole steps, as large as the errors left on the rows that "
     "host constants were fitted on. None is fitted to other rows. Bands of rows of an unknown harness are drawn over "
