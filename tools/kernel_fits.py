@@ -35,12 +35,12 @@ _WIDTHS = (512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168,
 _TOKENS = (64, 128, 256, 512, 1024, 2048, 4096)
 _HEAD = """# Kernel fits
 
-Made by `tools/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibrate.md](../guides/calibrate.md) says how
-they are made. Every fifth grid point along every axis was left out, the rest fitted, and the points left out priced by
-the code that the simulator runs. Errors are relative to the measurement; the bias is the mean of log(price / measurement). The
-target is a median of 3% and a P90 of 10% for each kernel kind and accelerator: half of the points within 3% and nine
-tenths within 10%. Profiles of one accelerator that share a table each count its points. Shipped tables are fits of all
-points.
+Made by `tools/kernel_fits.py` from the profiles in `hardware_profiles/`; [calibrate.md](../guides/calibrate.md) says
+how they are made. Every fifth grid point along every axis was left out, the rest fitted, and the points left out
+priced by the code that the simulator runs. Errors are relative to the measurement; the bias is the mean of log(price
+/ measurement). The target is a median of 3% and a P90 of 10% for each kernel kind and accelerator: half of the points
+within 3% and nine tenths within 10%. Profiles of one accelerator that share a table each count its points. Shipped
+tables are fits of all points.
 
 A point measured several times counts once, at the geometric mean of the faster half, the middle one included: what else
 a machine does holds kernels up, and never makes them faster. Tables of other releases or engines that hold the same
