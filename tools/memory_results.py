@@ -160,8 +160,8 @@ def document(data: Path) -> Iterator[str]:
         step do not find each other there (SGLang, as recalled, computes the prompt alone first), and so are tiers,
         closed loops, sessions and streams.
 
-        No workload does beam search, nor forks a sequence. The block managers can (`fork`, and a copy of the last
-        block where one of the two goes on in it), which is what beams need at every step.
+        No workload does beam search. The block managers can let one sequence go on from another (`fork`): both hold the
+        full blocks, and the last, partly filled one is copied.
 
         ## Against what engines stated
 

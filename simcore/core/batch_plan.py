@@ -7,6 +7,13 @@ from typing import NamedTuple
 from simcore.core.request import Request
 
 
+class BlockCopy(NamedTuple):
+    """A block of KV memory whose contents an engine must copy into another before the step runs."""
+
+    source: int
+    target: int
+
+
 class Chunk(NamedTuple):
     """Part of a prompt that one step prefills, after the ``computed_tokens`` already in memory."""
 
@@ -24,6 +31,10 @@ class BatchPlan:
     ``preempted`` requests are already back in the queue, ``dropped`` ones gone for good; ``short_of_memory`` tells that
     some request waits for a block. The plan stands for ``stable_steps`` steps; an arrival can end
     that only if ``admits_arrivals``. At ``retry_ns`` the plan, or a plan of nothing, is worth another look.
+
+    Where single blocks are known, an engine moves their contents before the step runs, in this order: ``copies_out``
+    from GPU blocks to blocks of swap space, ``copies_in`` back from there, and ``copies`` between GPU blocks for
+    sequences that were forked.
     """
 
     decoding: int = 0
@@ -40,6 +51,9 @@ class BatchPlan:
     stable_steps: int = 1
     admits_arrivals: bool = True
     retry_ns: int | None = None
+    copies_out: Sequence[BlockCopy] = ()
+    copies_in: Sequence[BlockCopy] = ()
+    copies: Sequence[BlockCopy] = ()
 
     def add_chunk(self, request: Request, tokens: int) -> None:
         """Prefill the next ``tokens`` tokens of a request."""

@@ -1,22 +1,15 @@
 """Paged KV memory with block tables and a prefix cache."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
+from simcore.core.batch_plan import BlockCopy
 from simcore.core.content import BlockKeys
 from simcore.core.request import Request
 from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
-
-
-class BlockCopy(NamedTuple):
-    """A block whose contents an engine must copy into another before the step runs."""
-
-    source: int
-    target: int
 
 
 class KVBlockManager(Paging):
@@ -33,6 +26,8 @@ class KVBlockManager(Paging):
 
     With ``tiers_below``, these take copies: it is noted what was published since ``newly_published`` was asked last.
     """
+
+    numbered = True
 
     __slots__ = (
         "_keys",
@@ -131,36 +126,23 @@ class KVBlockManager(Paging):
         if not comes_back:
             self._keys.forget(request)
 
-    def fork(self, parent: Request, child: Request) -> None:
-        """Let a new sequence begin with all that a running one has computed: parallel samples and beams share it.
+    def can_fork(self, parent: Request) -> bool:
+        """Whether there is a free block for what the parent's last, partly filled one holds."""
+        return bool(self.free_blocks) or not parent.tokens_in_memory % self.block_size_tokens
 
-        Both hold the same blocks; ``own_last_block`` parts them where they begin to differ. The child's content must
-        say of the tokens that they share what the parent's does.
-        """
-        self._settle(parent, parent.computed_tokens)
-        table = self._tables[parent.number][: self.blocks_for(parent.computed_tokens)]
-        self._pool.hold(table, child.priority)
-        self._tables[child.number] = table
-        child.computed_tokens = parent.computed_tokens
-        self._published_blocks[child.number] = self._published_blocks[parent.number]
-
-    def needs_own_block(self, request: Request) -> bool:
-        """Whether the next token of a sequence would go into a partly filled block that others hold too."""
-        if not request.computed_tokens % self.block_size_tokens:
-            return False
-        self._settle(request, request.computed_tokens)
-        return self._pool.references[self._tables[request.number][-1]] > 1
-
-    def own_last_block(self, request: Request) -> BlockCopy | None:
-        """Copy on write: give a sequence its last block for itself; returns what must be copied where, if anything."""
-        if not self.needs_own_block(request):
-            return None
-        table = self._tables[request.number]
+    def fork(self, parent: Request, child: Request) -> list[BlockCopy]:
+        """Let ``child`` begin with all that a running request has computed; its content must say the same of that."""
+        full_blocks, partial = divmod(parent.tokens_in_memory, self.block_size_tokens)
+        table = self.block_table(parent)
+        shared = list(table[:full_blocks])
+        self._pool.hold(shared, child.priority)
+        self._tables[child.number] = shared
+        self._published_blocks[child.number] = min(self._published_blocks[parent.number], full_blocks)
+        if not partial:
+            return []
         self._use(1)
-        shared, (own,) = table[-1], self._pool.take(1)
-        self._pool.release([shared])
-        table[-1] = own
-        return BlockCopy(shared, own)
+        shared += self._pool.take(1)
+        return [BlockCopy(table[full_blocks], shared[-1])]
 
     def load(self, request: Request, pinned_tokens: int) -> bool:
         """Have a prompt in the cache before anything runs, as far as memory goes, its first tokens for good.
@@ -206,8 +188,9 @@ class KVBlockManager(Paging):
             if first < end:
                 yield prefix[:end], first
 
-    def table(self, request: Request) -> list[int]:
-        """The blocks of a running request, in order; while it decodes, those that are settled."""
+    def block_table(self, request: Request, new_tokens: int = 0, group: int = 0) -> Sequence[int]:
+        """The blocks of a running request, in order."""
+        self._settle(request, request.tokens_in_memory + new_tokens)
         return self._tables[request.number]
 
     def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
@@ -225,7 +208,7 @@ class KVBlockManager(Paging):
     def _settle(self, request: Request, tokens: int) -> None:
         table = self._tables[request.number]
         missing = self.blocks_for(tokens) - len(table)
-        if missing:
+        if missing > 0:
             table += self._unsettled[-missing:]
             del self._unsettled[-missing:]
 

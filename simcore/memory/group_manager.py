@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from simcore.core.batch_plan import BlockCopy
 from simcore.core.decode_pool import DecodePool
 from simcore.core.request import Request
-from simcore.memory.block_manager import BlockCopy
 from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.group_index import GroupIndex
@@ -42,6 +42,8 @@ class KVGroupManager(GroupPaging):
     sliding group each is worth what it is worth alone. With an ``expiry``, decode steps must be planned one by one, for
     each tells when its blocks became free.
     """
+
+    numbered = True
 
     __slots__ = (
         "_decoding",
@@ -164,40 +166,25 @@ class KVGroupManager(GroupPaging):
         if not comes_back:
             self._keys.forget(request)
 
-    def fork(self, parent: Request, child: Request) -> None:
-        """Let a new sequence begin with all that a running one has computed, and share its blocks with it.
+    def can_fork(self, parent: Request) -> bool:
+        """Whether there is a free block in each group for what the parent's last, partly filled one holds."""
+        return not parent.tokens_in_memory % self.block_size_tokens or self.blocks_each <= self.free_blocks
 
-        The child's content must say of the tokens that they share what the parent's does.
-        """
+    def fork(self, parent: Request, child: Request) -> list[BlockCopy]:
+        """Let ``child`` begin with all that a running request has computed; its content must say the same of that."""
+        full_blocks, partial = divmod(parent.tokens_in_memory, self.block_size_tokens)
         tables = self._tables[parent.number]
-        self._settle(tables, parent.computed_tokens)
-        end = -(-parent.computed_tokens // self.block_size_tokens)
-        shared = [GroupTable(table.blocks[: end - table.passed], table.passed, table.published) for table in tables]
-        for table in shared:
-            self._pool.hold(table.blocks, child.priority)
-        self._tables[child.number] = shared
-        child.computed_tokens = parent.computed_tokens
-
-    def blocks_to_own(self, request: Request) -> int:
-        """Partly filled blocks into which the next token of a sequence would go, and that others hold too."""
-        if not request.computed_tokens % self.block_size_tokens:
-            return 0
-        tables = self._tables[request.number]
-        self._settle(tables, request.computed_tokens)
-        return sum(self._pool.references[table.blocks[-1]] > 1 for table in tables)
-
-    def own_last_blocks(self, request: Request) -> list[BlockCopy]:
-        """Copy on write: give a sequence its last blocks for itself; returns what must be copied where."""
-        blocks = self.blocks_to_own(request)
-        self._use(blocks)
+        self._settle(tables, parent.tokens_in_memory)
+        self._tables[child.number] = shared = []
         copies = []
-        for table in self._tables[request.number] if blocks else ():
-            shared = table.blocks[-1]
-            if self._pool.references[shared] > 1:
-                (own,) = self._pool.take(1)
-                self._pool.release([shared])
-                table.blocks[-1] = own
-                copies.append(BlockCopy(shared, own))
+        for table in tables:
+            blocks = table.blocks[: full_blocks - table.passed]
+            self._pool.hold(blocks, child.priority)
+            shared.append(GroupTable(blocks, table.passed, min(table.published, full_blocks)))
+            if partial:
+                self._use(1)
+                blocks += self._pool.take(1)
+                copies.append(BlockCopy(table.blocks[len(blocks) - 1], blocks[-1]))
         return copies
 
     def load(self, request: Request, pinned_tokens: int) -> bool:
@@ -243,9 +230,17 @@ class KVGroupManager(GroupPaging):
         ends = (place for place, key in enumerate(keys, start=1) if key in self._pinned_ends)
         return unpinned + len(self._index.full) * max(ends, default=0)
 
-    def tables(self, request: Request) -> list[GroupTable]:
-        """The block tables of a running request, in the order of groups; while it decodes, what is settled of them."""
-        return self._tables[request.number]
+    def block_table(self, request: Request, new_tokens: int = 0, group: int = 0) -> Sequence[int]:
+        """The blocks of a running request for one group of layers; -1 for those that have left its window."""
+        tables = self._tables[request.number]
+        self._settle(tables, request.tokens_in_memory + new_tokens)
+        return [-1] * tables[group].passed + tables[group].blocks
+
+    def held_blocks(self, request: Request) -> list[int]:
+        """All blocks that a running request holds between two steps, of all groups one after the other."""
+        tables = self._tables[request.number]
+        self._settle(tables, request.tokens_in_memory)
+        return [block for table in tables for block in table.blocks]
 
     def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
         """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""

@@ -1,18 +1,21 @@
 """KV memory divided among tenants, so that none can push another's prefixes out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from math import floor
 
+from simcore.core.batch_plan import BlockCopy
 from simcore.core.decode_pool import DecodePool
 from simcore.core.request import Request
 from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.group_manager import KVGroupManager
+from simcore.memory.kv_memory import KVMemory
 from simcore.memory.radix_manager import KVRadixManager
 
 PartManager = KVBlockManager | KVGroupManager | KVRadixManager
 
 
-class KVPartitions:
+class KVPartitions(KVMemory):
     """A block manager of its own for each named tenant, and one for all others.
 
     Held and cached blocks are a tenant's own. So the same calls for its requests, at the same times, have the same
@@ -23,19 +26,32 @@ class KVPartitions:
     """
 
     partitioned = True
+    numbered = True
     forgets = True
-    timed = False
+
+    __slots__ = (
+        "_all",
+        "_named",
+        "_offsets",
+        "_others",
+        "block_size_tokens",
+        "blocks_each",
+        "peak_used_blocks",
+        "releases",
+        "total_blocks",
+    )
+
+    block_size_tokens: int
+    total_blocks: int
+    peak_used_blocks: int
 
     def __init__(self, named: Mapping[str, PartManager], others: PartManager) -> None:
         self._named = dict(named)
         self._others = others
         self._all = [*self._named.values(), others]
         self.block_size_tokens = others.block_size_tokens
-        self.total_blocks = sum(part.total_blocks for part in self._all)
+        *self._offsets, self.total_blocks = accumulate((part.total_blocks for part in self._all), initial=0)
         self.peak_used_blocks = 0
-        self.blocks_for = others.blocks_for
-        self.blocks_to_grow = others.blocks_to_grow
-        self.most_blocks = others.most_blocks
         self.releases = others.releases
         self.blocks_each = others.blocks_each
 
@@ -44,10 +60,17 @@ class KVPartitions:
         """Blocks that no request holds."""
         return sum(part.free_blocks for part in self._all)
 
-    @property
-    def used_blocks(self) -> int:
-        """Blocks that some request holds."""
-        return self.total_blocks - self.free_blocks
+    def blocks_for(self, tokens: int) -> int:
+        """Blocks that hold ``tokens`` tokens of one request, between two steps."""
+        return self._others.blocks_for(tokens)
+
+    def blocks_to_grow(self, held_tokens: int, new_tokens: int) -> int:
+        """Further blocks that a request with ``held_tokens`` in memory needs for ``new_tokens`` more."""
+        return self._others.blocks_to_grow(held_tokens, new_tokens)
+
+    def most_blocks(self, tokens: int, request: Request | None = None) -> int:
+        """The most blocks that a request, or any, holds at any time until so many tokens of it are computed."""
+        return self._others.most_blocks(tokens, request)
 
     def part_of(self, request: Request) -> PartManager:
         """The memory that a request may use."""
@@ -127,6 +150,30 @@ class KVPartitions:
     def forget(self, request: Request) -> None:
         """A waiting request will not come back."""
         self.part_of(request).forget(request)
+
+    def can_fork(self, parent: Request) -> bool:
+        """Whether a sequence could share the blocks of a running one of the same tenant."""
+        return self.part_of(parent).can_fork(parent)
+
+    def fork(self, parent: Request, child: Request) -> Sequence[BlockCopy]:
+        """Let ``child``, of the same tenant, begin with all that a running request has computed."""
+        part = self.part_of(parent)
+        offset = self._offsets[self._all.index(part)]
+        copies = part.fork(parent, child)
+        self._note_peak()
+        return [BlockCopy(offset + source, offset + target) for source, target in copies]
+
+    def block_table(self, request: Request, new_tokens: int = 0, group: int = 0) -> Sequence[int]:
+        """The blocks of a running request in order, numbered through all parts."""
+        part = self.part_of(request)
+        offset = self._offsets[self._all.index(part)]
+        return [block if block < 0 else offset + block for block in part.block_table(request, new_tokens, group)]
+
+    def held_blocks(self, request: Request) -> list[int]:
+        """All blocks that a running request holds between two steps, numbered through all parts."""
+        part = self.part_of(request)
+        offset = self._offsets[self._all.index(part)]
+        return [offset + block for block in part.held_blocks(request)]
 
     def load(self, request: Request, pinned_tokens: int) -> bool:
         """Have a prompt in its tenant's cache before anything runs, its first tokens for good if there is room."""

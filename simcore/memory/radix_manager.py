@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
+from simcore.core.batch_plan import BlockCopy
 from simcore.core.request import Request
 from simcore.memory.block_pool import Expiry
 from simcore.memory.leaf_order import LeafOrder
@@ -46,6 +47,7 @@ class KVRadixManager(Paging):
     is SGLang's default page size, sharing is by token.
     """
 
+    numbered = True
     forgets = True
 
     __slots__ = ("_blank", "_holdings", "_keys", "_tree", "_unsettled")
@@ -113,21 +115,36 @@ class KVRadixManager(Paging):
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
         holding = self._holdings.pop(request.number)
-        blocks = self.blocks_for(request.computed_tokens + granted_tokens)
-        missing = blocks - holding.cached_blocks - len(holding.own)
-        if missing:
-            holding.own += self._unsettled[-missing:]
-            del self._unsettled[-missing:]
+        self._settle(holding, request.computed_tokens + granted_tokens)
         if not comes_back:
             self._enter(request, holding)
             self._keys.forget(request)
         self._blank += reversed(holding.own)
         self._give_back(len(holding.own) + self._tree.release(holding.node, holding.last_access))
 
-    def table(self, request: Request) -> list[int]:
-        """The blocks of a running request, in order; while it decodes, those that are settled."""
+    def block_table(self, request: Request, new_tokens: int = 0, group: int = 0) -> list[int]:
+        """The blocks of a running request, in order: those of the tree, then its own."""
         holding = self._holdings[request.number]
+        self._settle(holding, request.tokens_in_memory + new_tokens)
         return self._tree.blocks_to(holding.node) + holding.own
+
+    def can_fork(self, parent: Request) -> bool:
+        """Whether all full blocks of the parent are in the tree, and one is free for what its last one holds.
+
+        That is so when its prefill is done and it has not filled another block since.
+        """
+        full_blocks, partial = divmod(parent.tokens_in_memory, self.block_size_tokens)
+        return self._holdings[parent.number].cached_blocks == full_blocks and bool(self.free_blocks or not partial)
+
+    def fork(self, parent: Request, child: Request) -> list[BlockCopy]:
+        """Let ``child`` begin with all that a running request has computed; its content must say the same of that."""
+        holding, tree = self._holdings[parent.number], self._tree
+        self._settle(holding, parent.tokens_in_memory)
+        tree.hold(holding.node, tree.root, child.priority)
+        partial = parent.tokens_in_memory % self.block_size_tokens > 0
+        own = self._take(1) if partial else []
+        self._holdings[child.number] = _Holding(holding.node, holding.cached_blocks, own, tree.accesses)
+        return [BlockCopy(holding.own[0], own[0])] if partial else []
 
     def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
         """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""
@@ -164,6 +181,12 @@ class KVRadixManager(Paging):
         taken = blank[: -blocks - 1 : -1]
         del blank[len(blank) - blocks :]
         return taken
+
+    def _settle(self, holding: _Holding, tokens: int) -> None:
+        missing = self.blocks_for(tokens) - holding.cached_blocks - len(holding.own)
+        if missing > 0:
+            holding.own += self._unsettled[-missing:]
+            del self._unsettled[-missing:]
 
     def _enter(self, request: Request, holding: _Holding) -> None:
         """Move the full blocks of what a request has computed from its own to the tree's."""

@@ -86,13 +86,6 @@ class Service(RuleBasedStateMachine):
     def grow(self, place, tokens):
         request = self.running[place % len(self.running)]
         prefilling = request.tokens_to_compute > 0
-        if self.memory.needs_own_block(request):
-            if not self.memory.free_blocks:
-                return
-            copy = self.memory.own_last_block(request)
-            assert self.memory.table(request)[-1] == copy.target
-            assert copy.source != copy.target
-        assert self.memory.own_last_block(request) is None
         tokens = min(tokens, request.tokens_to_compute) if prefilling else tokens
         blocks = self.memory.blocks_to_grow(request.computed_tokens, tokens)
         if blocks > self.memory.free_blocks:
@@ -140,10 +133,19 @@ class Service(RuleBasedStateMachine):
             tenant=parent.tenant,
             content=Content(said, 10_000 * (number + 1)),
         )
-        free_blocks = self.memory.free_blocks
-        self.memory.fork(parent, child)
-        assert self.memory.free_blocks == free_blocks
-        assert self.memory.table(child) == self.memory.table(parent)
+        free_blocks, table = self.memory.free_blocks, self.memory.block_table(parent)
+        partial = parent.computed_tokens % BLOCK_SIZE > 0
+        assert self.memory.can_fork(parent) == (free_blocks > 0 or not partial)
+        if not self.memory.can_fork(parent):
+            return
+        copies = self.memory.fork(parent, child)
+        child.computed_tokens = parent.computed_tokens
+        own = self.memory.block_table(child)
+        assert self.memory.free_blocks == free_blocks - partial
+        assert len(own) == len(table) == self.memory.blocks_for(parent.computed_tokens)
+        assert own[: len(own) - partial] == table[: len(own) - partial]
+        assert [tuple(copy) for copy in copies] == ([(table[-1], own[-1])] if partial else [])
+        assert not partial or own[-1] != table[-1]
         self.requests.append(child)
         self.running.append(child)
 

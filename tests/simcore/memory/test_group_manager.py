@@ -214,15 +214,17 @@ class Service(RuleBasedStateMachine):
             tenant=parent.tenant,
         )
         partial = parent.computed_tokens % BLOCK_SIZE > 0
-        if self.memory.free_blocks < partial * len(self.windows):
+        assert self.memory.can_fork(parent) == (self.memory.free_blocks >= partial * len(self.windows))
+        if not self.memory.can_fork(parent):
             return
-        self.memory.fork(parent, child)
-        assert self.memory.tables(child) == self.memory.tables(parent)
-        assert self.memory.blocks_to_own(child) == partial * len(self.windows)
-        copies = self.memory.own_last_blocks(child)
+        copies = self.memory.fork(parent, child)
+        child.computed_tokens = parent.computed_tokens
         assert len(copies) == partial * len(self.windows)
-        assert [copy.target for copy in copies] == [table.blocks[-1] for table in self.memory.tables(child) if partial]
-        assert self.memory.own_last_blocks(parent) == []
+        for group in range(len(self.windows)):
+            ours, own = (self.memory.block_table(request, group=group) for request in (parent, child))
+            end = len(ours) - partial
+            assert (len(own), own[:end]) == (len(ours), ours[:end])
+            assert not partial or copies[group] == (ours[-1], own[-1])
         child.known_output_tokens = 1
         self.requests.append(child)
         self.running.append(child)

@@ -118,7 +118,7 @@ class Service(RuleBasedStateMachine):
                 blocks = request.computed_tokens // self.block_size
                 assert self.memory.cached_prefix(twin) == (blocks * self.block_size, blocks)
                 self.memory._keys.forget(twin)
-                assert len(set(self.memory.table(request))) == self.memory.blocks_for(request.computed_tokens)
+                assert len(set(self.memory.block_table(request))) == self.memory.blocks_for(request.computed_tokens)
 
     def note_computed(self, request, tokens):
         request.computed_tokens += tokens
@@ -134,6 +134,28 @@ class Service(RuleBasedStateMachine):
             request.known_output_tokens += 1
             request.computed_tokens = 0
             self.waiting.append(request)
+
+    @precondition(lambda self: any(not request.tokens_to_compute for request in self.running))
+    @rule(place=st.integers(0, 5))
+    def fork(self, place):
+        """A second sequence goes on from where one is, if all full blocks of that are in the tree."""
+        done = [request for request in self.running if not request.tokens_to_compute]
+        parent = done[place % len(done)]
+        full_blocks, partial = divmod(parent.computed_tokens, self.block_size)
+        if not self.memory.can_fork(parent):
+            return
+        said = [*parent.content.prompt, Run(parent.content.output_first, parent.known_output_tokens)]
+        child = request_of(self.arrived, said, parent.tenant)
+        self.arrived += 1
+        child.prompt_tokens = parent.computed_tokens
+        free_blocks, ours = self.memory.free_blocks, self.memory.block_table(parent)
+        copies = self.memory.fork(parent, child)
+        child.computed_tokens = parent.computed_tokens
+        own = self.memory.block_table(child)
+        assert own[:full_blocks] == ours[:full_blocks]
+        assert [tuple(copy) for copy in copies] == ([(ours[-1], own[-1])] if partial else [])
+        assert self.memory.free_blocks == free_blocks - (partial > 0)
+        self.running.append(child)
 
     @rule(seconds=st.sampled_from([0.1, 10.0, 60.0]))
     def wait(self, seconds):
@@ -256,8 +278,8 @@ def test_of_two_that_compute_the_same_in_one_step_one_keeps_it():
     assert memory.used_blocks == 10
     compute(memory, other)
     assert memory.used_blocks == 6
-    assert memory.table(one)[:4] == memory.table(other)[:4]
-    assert memory.table(one)[4] != memory.table(other)[4]
+    assert memory.block_table(one)[:4] == memory.block_table(other)[:4]
+    assert memory.block_table(one)[4] != memory.block_table(other)[4]
     memory.check([(one, 17), (other, 17)])
 
 
