@@ -31,7 +31,7 @@ def open_model(path: Path) -> OpenModel:
     with opening(path):
         is_folder = path.is_dir()
     if is_folder:
-        return OpenModel(_folder_config(path), SafetensorsFolder(path))
+        return OpenModel(_config(path / "config.json"), SafetensorsFolder(path))
     file = GgufFile(path)
     try:
         config = read_decoder_config(gguf_config(file), path.stem)
@@ -44,12 +44,12 @@ def random_model(path: Path, seed: int, dtype: torch.dtype, device: torch.device
     """The model of a ``config.json`` (or of a folder that has one) with weights from a seed."""
     with opening(path):
         is_folder = path.is_dir()
-    return OpenModel(_folder_config(path if is_folder else path.parent), RandomWeights(seed, device, dtype))
+    return OpenModel(_config(path / "config.json" if is_folder else path), RandomWeights(seed, device, dtype))
 
 
-def _folder_config(folder: Path) -> DecoderConfig:
-    file = folder / "config.json"
+def _config(file: Path) -> DecoderConfig:
     content = read_json(file)
     if not isinstance(content, dict):
         raise FileError(file, "expected a JSON object of configuration keys")
-    return read_decoder_config(content, folder.resolve().name, source=f"{file}: ")
+    name = file.resolve().parent.name if file.name == "config.json" else file.stem
+    return read_decoder_config(content, name, source=f"{file}: ")

@@ -12,6 +12,8 @@ from live.paging.kv_tensors import KVTensors
 from live.paging.step_batch import StepBatch
 from simcore.models import Attention
 
+_FEW_TOKENS, _TALL_ROWS, _PART_ROWS = 64, 16_384, 1024
+
 
 class TorchBackend(Backend):
     """Attention is ``scaled_dot_product_attention`` over gathered blocks, of all decodes at once and chunk by chunk."""
@@ -23,7 +25,12 @@ class TorchBackend(Backend):
         """Every model and block size will do."""
 
     def multiply(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-        """torch's own product."""
+        """torch's own product; that of few tokens and a tall matrix, as a head is, part by part.
+
+        So it takes two thirds of the time on a CPU: measured at 2 to 64 tokens for 49,152 rows of 576.
+        """
+        if bias is None and x.device.type == "cpu" and 1 < len(x) <= _FEW_TOKENS and len(weight) >= _TALL_ROWS:
+            return torch.cat([functional.linear(x, part) for part in weight.split(_PART_ROWS)], dim=1)
         return functional.linear(x, weight, bias)
 
     def rms_norm(self, x: torch.Tensor, weight: torch.Tensor, epsilon: float) -> torch.Tensor:

@@ -91,6 +91,7 @@ class _ForwardKeys(BaseModel):
     norm_topk_prob: bool = False
     partial_rotary_factor: float | None = Field(None, ge=1.0, le=1.0)
     eos_token_id: int | list[int] | None = None
+    quantization_config: None = None
 
 
 def read_decoder_config(config: Mapping[str, Any], name: str, source: str = "") -> DecoderConfig:

@@ -5,8 +5,8 @@ import torch
 from kernels.random_numbers import SAMPLE, exponentials, philox, random_words
 from live.sampling.parameters import SamplingParameters
 
-_LIKELY = 256
-"""Tokens among which top-p is looked for first."""
+_LIKELY = (128, 2048)
+"""Tokens among which top-p is looked for first, before all are sorted."""
 
 
 def draw(logits: torch.Tensor, parameters: SamplingParameters, branch: int, position: int) -> int:
@@ -32,7 +32,7 @@ def _kept(scaled: torch.Tensor, parameters: SamplingParameters) -> torch.Tensor:
 
 def _lowest(values: torch.Tensor, mass: float) -> torch.Tensor:
     """The lowest value above which there is less than ``mass``; weights are relative to the highest value."""
-    for size in (_LIKELY, len(values)):
+    for size in (*_LIKELY, len(values)):
         descending = values.topk(min(size, len(values))).values
         above = (descending - descending[0]).exp_().cumsum(0)
         enough = (above >= mass).nonzero()

@@ -10,6 +10,7 @@ from simcore.core.errors import FileError
 from simcore.core.files import opening, read_json
 
 _INDEX = "model.safetensors.index.json"
+_FLOATS = ("F16", "BF16", "F32", "F64")
 _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
@@ -61,6 +62,6 @@ class SafetensorsFolder(WeightSource):
         stored = file.tensors[name]
         if stored.shape != shape:
             raise FileError(file.path, f"tensor {name!r} is {list(stored.shape)}, expected {list(shape)}")
-        if not stored.dtype.startswith(("F", "BF")):
-            raise FileError(file.path, f"tensor {name!r} has the dtype {stored.dtype}, expected floats")
+        if stored.dtype not in _FLOATS:
+            raise FileError(file.path, f"tensor {name!r} has the dtype {stored.dtype}, expected {', '.join(_FLOATS)}")
         return file.read(name)

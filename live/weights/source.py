@@ -38,6 +38,7 @@ class RandomWeights(WeightSource):
         """Drawn on the device."""
         if name.endswith("norm.weight"):
             return torch.ones(shape, dtype=self.dtype, device=self.device)
-        generator = torch.Generator(self.device).manual_seed(self.seed * 2**32 + crc32(name.encode()))
+        # 32 bits, as a generator on a CPU takes no more of a seed.
+        generator = torch.Generator(self.device).manual_seed(crc32(f"{self.seed} {name}".encode()))
         weights = torch.empty(shape, dtype=self.dtype, device=self.device)
         return weights.normal_(0.0, 0.02, generator=generator)
