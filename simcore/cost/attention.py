@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from simcore.memory.kv_bytes import KvFormat, attention_counts
-from simcore.models import Attention, LatentAttention, ModelSpec, heads_per_rank
+from simcore.memory.kv_bytes import KvFormat, attention_counts, index_key_bytes
+from simcore.models import CachedAttention, LatentAttention, ModelSpec, heads_per_rank
 from simcore.models.weight_formats import ACTIVATION_BYTES
 
 LATENT_LAUNCHES = 12
@@ -54,27 +54,49 @@ def attention_work(spec: ModelSpec, kv_format: KvFormat, ranks: int) -> tuple[At
 
     A layer that shares another's cache reads it all the same.
     """
-    counts = attention_counts(spec)
-    return tuple(_attention_work(attention, count, kv_format, ranks) for attention, count in counts.items())
+    counts = attention_counts(spec).items()
+    chosen = (_index_work(attention, count) for attention, count in counts if index_key_bytes(attention))
+    return (*(_attention_work(attention, count, kv_format, ranks) for attention, count in counts), *chosen)
 
 
-def _attention_work(
-    attention: Attention | LatentAttention, count: int, kv_format: KvFormat, ranks: int
-) -> AttentionWork:
+def _index_work(attention: CachedAttention, count: int) -> AttentionWork:
+    """What an indexer does to rank tokens: each of its heads, all of them on every rank, asks every key.
+
+    Its products are in 8 bits and are priced at the rate of 16; choosing among the scores is left out.
+    """
+    assert isinstance(attention, LatentAttention)
+    flops = 2.0 * attention.index_heads * attention.index_head_dim
+    return AttentionWork(
+        count,
+        attention.window_tokens,
+        flops_per_pair=flops,
+        decode_flops_per_pair=flops,
+        kv_bytes_per_token=index_key_bytes(attention),
+        query_bytes_per_token=attention.index_heads * attention.index_head_dim * ACTIVATION_BYTES,
+        kv_dtype="fp8",
+    )
+
+
+def _attention_work(attention: CachedAttention, count: int, kv_format: KvFormat, ranks: int) -> AttentionWork:
     heads = heads_per_rank(attention.query_heads, ranks)
-    kv_bytes_per_token = kv_format.layer_bytes_per_token(attention, ranks)
+    kv_bytes_per_token = kv_format.layer_bytes_per_token(attention, ranks) - index_key_bytes(attention)
     if isinstance(attention, LatentAttention):
-        # Prefill expands the latent to full keys and values; decode works on the latent itself (weight absorption).
+        # Prefill expands the latent to full keys and values; decode works on the latent itself (weight absorption), and
+        # so does prefill whose tokens have each chosen others.
         latent = attention.kv_lora_rank + attention.rope_head_dim
         key_dim = attention.nope_head_dim + attention.rope_head_dim
+        absorbed = 2.0 * heads * (latent + attention.kv_lora_rank)
         shape = None
-        if kv_format.scales == "tensor":
+        if kv_format.scales == "tensor" and attention.attended_tokens is None:
             shape = AttentionShape(kv_format.dtype, heads, 1, latent, latent=True)
         return AttentionWork(
             count,
-            attention.window_tokens,
-            flops_per_pair=2.0 * heads * (key_dim + attention.value_head_dim),
-            decode_flops_per_pair=2.0 * heads * (latent + attention.kv_lora_rank),
+            # Of the tokens that an indexer chose as many are read as a window of them would hold.
+            attention.attended_tokens or attention.window_tokens,
+            flops_per_pair=absorbed
+            if attention.attended_tokens
+            else 2.0 * heads * (key_dim + attention.value_head_dim),
+            decode_flops_per_pair=absorbed,
             kv_bytes_per_token=kv_bytes_per_token,
             query_bytes_per_token=heads * (latent + attention.kv_lora_rank) * ACTIVATION_BYTES,
             shape=shape,

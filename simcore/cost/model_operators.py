@@ -145,7 +145,8 @@ def _projections(
         kv_heads = heads_per_rank(attention.kv_heads, build.ranks) * build.ranks
         key_value = kv_heads * (attention.head_dim + attention.value_head_dim)
         gate = query if attention.output_gate else 0
-        yield build.matmul("qkv_projection", hidden, query + gate + key_value, split="columns")
+        projected = key_value - (kv_heads * attention.value_head_dim if attention.keys_as_values else 0)
+        yield build.matmul("qkv_projection", hidden, query + gate + projected, split="columns")
         if attention.query_key_norm:
             normed = query + kv_heads * attention.head_dim
             launches = ACROSS_HEADS_LAUNCHES if attention.norm_across_heads else 2
@@ -165,6 +166,12 @@ def _projections(
         else:
             yield build.matmul("latent_projection", hidden, attention.q_lora_rank + latent)
             yield build.matmul("query_projection", attention.q_lora_rank, heads * key_dim, split="columns")
+        if attention.index_heads:
+            index = attention.index_heads * attention.index_head_dim
+            plain = everywhere.of(Role.GATE)
+            yield plain.matmul("index_query_projection", attention.q_lora_rank or hidden, index)
+            yield plain.matmul("index_projection", hidden, attention.index_head_dim + attention.index_heads)
+            yield plain.elementwise("index_key_write", 2 * (index + attention.index_head_dim), launches=3)
         expanded = heads * (attention.nope_head_dim + attention.value_head_dim)
         yield build.matmul("latent_expansion", attention.kv_lora_rank, expanded, split="columns")
         rotary = -(-heads // build.ranks) * attention.rope_head_dim + latent
@@ -239,6 +246,11 @@ def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: in
     if block.shared_gate:
         yield replace(build, stored=SIXTEEN_BITS).matmul("shared_expert_gate", hidden, 1)
         yield build.elementwise("shared_expert_gating", SHARED_GATING_ELEMENTS * hidden, SHARED_GATING_LAUNCHES)
+    if block.latent_size is not None:
+        latent = build.of(Role.LINEAR)
+        yield latent.matmul("expert_latent_down", hidden, block.latent_size)
+        yield latent.matmul("expert_latent_up", block.latent_size, hidden)
+        hidden = block.latent_size
     width = -(-block.expert_intermediate_size // split.expert_tensor)
     weights = (up_matrices + 1) * hidden * width
     yield Operator(

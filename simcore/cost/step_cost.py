@@ -25,7 +25,7 @@ from simcore.cost.model_operators import (
 from simcore.cost.operators import Operator
 from simcore.cost.ring import merge_of
 from simcore.cost.split import Split, mixture_layers
-from simcore.memory.kv_bytes import KvFormat, attention_counts
+from simcore.memory.kv_bytes import KvFormat
 from simcore.models import ModelSpec
 
 
@@ -51,9 +51,10 @@ class StepCost:
         split: Split | None = None,
     ) -> None:
         self.split = split = split or Split(tensor=ranks)
-        windows = sorted({kind.window_tokens for kind in attention_counts(spec) if kind.window_tokens is not None})
+        everywhere = attention_work(spec, kv_format, ranks)
+        windows = sorted({work.window_tokens for work in everywhere if work.window_tokens is not None})
         self.window_tokens: tuple[int, ...] = tuple(windows)
-        """The sliding windows of the whole model, whose context a decode pool must keep."""
+        """Windows of the whole model, and numbers of tokens chosen, whose context a decode pool must keep."""
         embeds, has_head = part is None or part.start == 0, part is None or part.stop == spec.layers
         if part is not None:
             spec = spec.stage(part)

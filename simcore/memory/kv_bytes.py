@@ -14,6 +14,9 @@ CHANNEL_GROUP = 32
 _SCALE_BYTES = {"token": 4, "token-head": 4, "channel-group": 4}
 """A scale per token, or per token and head, is an fp32 (vLLM's ``int8_per_token_head``); a group has a scale and a zero
 point of 16 bits each (KIVI quantises asymmetrically)."""
+INDEX_SCALE_NUMBERS = 128
+"""Numbers of an indexer's key that share a scale of 32 bits; they are in 8 bits whatever the cache is (vLLM,
+model_executor/layers/sparse_attn_indexer.py; recalled)."""
 SCALES = ("tensor", *_SCALE_BYTES)
 UNQUANTISED = ("fp32", "bf16", "fp16")
 
@@ -53,7 +56,7 @@ class KvFormat:
         """Bytes that ``tokens`` tokens, stored together, take in one layer on one of ``ranks`` tensor-parallel ranks.
 
         Ranks share the heads; a rank holds at least one. A latent (DeepSeek-V2, arXiv:2405.04434) is held whole by
-        each, and counts as one head of values.
+        each, and counts as one head of values; keys of an indexer come on top.
         """
         if isinstance(attention, LatentAttention):
             key_width, value_width, heads = 0, attention.kv_elements_per_token, 1
@@ -62,7 +65,7 @@ class KvFormat:
             heads = heads_per_rank(attention.kv_heads, ranks)
         bits = KV_DTYPE_BITS[self.dtype]
         data = tokens * heads * (-(-key_width * bits // 8) - (-value_width * bits // 8))
-        return data + self._scale_bytes(tokens, heads, key_width, value_width)
+        return data + self._scale_bytes(tokens, heads, key_width, value_width) + index_key_bytes(attention, tokens)
 
     def _scale_bytes(self, tokens: int, heads: int, key_width: int, value_width: int) -> int:
         if self.scales == "tensor":
@@ -79,6 +82,14 @@ class KvFormat:
         """The same for one token of many, scales that tokens share spread over them."""
         together = self.group_size if self.scales == "channel-group" else 1
         return self.layer_bytes(attention, together, ranks) / together
+
+
+def index_key_bytes(attention: CachedAttention, tokens: int = 1) -> int:
+    """Bytes of the keys by which an indexer chooses tokens in one layer, on every rank; 0 without one."""
+    if not isinstance(attention, LatentAttention) or not attention.index_heads:
+        return 0
+    width = attention.index_head_dim
+    return tokens * (width + 4 * -(-width // INDEX_SCALE_NUMBERS))
 
 
 def own_caches(layers: int, sharing_layers: int = 1) -> int:

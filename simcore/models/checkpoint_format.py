@@ -5,13 +5,14 @@ their own writers: ModelOpt, AutoAWQ, GPTQModel, compressed-tensors, and the loa
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, Field, PositiveInt, ValidationError, field_validator, model_validator
 
 from simcore.core.errors import FileError, InputError
 from simcore.core.validation import explain
-from simcore.models.left_out_modules import CheckpointFormat, LeftOut
+from simcore.models.left_out_modules import CheckpointFormat, LeftOut, ModuleNames
 
 _LEFT_OUT = AliasChoices("modules_to_not_convert", "ignored_layers", "exclude_modules", "ignore")
 
@@ -26,7 +27,7 @@ class _Method(BaseModel):
         raise NotImplementedError
 
     def _left_out(self) -> LeftOut:
-        return LeftOut.of_names(self.left_out or ())
+        return LeftOut(ModuleNames.of(self.left_out or ()))
 
 
 class _Scaled(_Method):
@@ -55,14 +56,14 @@ class _Grouped(_Method):
 
     def format(self) -> CheckpointFormat:
         """A zero point is stored even where it is the same for all."""
-        left_out = self._left_out()
         for pattern in self.dynamic or ():
             if not pattern.startswith("-:"):
                 raise ValueError(
                     "patterns that leave modules out (-:), as other formats beside the first are not known"
                 )
-            left_out = left_out.and_expression(pattern.removeprefix("-:"))
-        return CheckpointFormat(_integers(self.bits, self.group_size, symmetric=False), left_out=left_out)
+        dynamic = (f"re:{pattern.removeprefix('-:')}" for pattern in self.dynamic or ())
+        names = ModuleNames.of([*(self.left_out or ()), *dynamic])
+        return CheckpointFormat(_integers(self.bits, self.group_size, symmetric=False), left_out=LeftOut(names))
 
 
 class _TensorScheme(BaseModel):
@@ -125,10 +126,9 @@ class _CompressedTensors(_Method):
         if len(names) > 1:
             raise ValueError(f"groups of one format, not of {' and '.join(names)}")
         targets = [target for group in self.config_groups.values() for target in group.targets]
-        left_out = self._left_out()
-        return CheckpointFormat(
-            names[0], _kv_dtype(self.kv_cache_scheme), left_out if "Linear" in targets else left_out.but_for(targets)
-        )
+        only = None if "Linear" in targets else ModuleNames.of(targets)
+        left_out = replace(self._left_out(), only=only)
+        return CheckpointFormat(names[0], _kv_dtype(self.kv_cache_scheme), left_out)
 
 
 _MODELOPT_FORMATS = {
@@ -154,7 +154,7 @@ class _ModelOpt(_Method):
     quant_algo: str
     group_size: PositiveInt | None = None
     kv_cache_quant_algo: Literal["FP8", "INT8", "NVFP4", "NONE"] | None = None
-    kv_cache_scheme: _TensorScheme | None = None
+    kv_cache_scheme: _TensorScheme | Literal["FP8"] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -176,7 +176,9 @@ class _ModelOpt(_Method):
             name = _integers(4, self.group_size, symmetric=name != "int4")
         if self.kv_cache_quant_algo == "NVFP4":
             raise ValueError("kv_cache_quant_algo FP8, INT8 or none, as a KV cache in nvfp4 is not known")
-        kv_cache = {"FP8": "fp8", "INT8": "int8"}.get(self.kv_cache_quant_algo or "", _kv_dtype(self.kv_cache_scheme))
+        scheme = self.kv_cache_scheme
+        stated = "fp8" if isinstance(scheme, str) else _kv_dtype(scheme)
+        kv_cache = {"FP8": "fp8", "INT8": "int8"}.get(self.kv_cache_quant_algo or "", stated)
         return CheckpointFormat(name, kv_cache, self._left_out())
 
 
@@ -193,6 +195,8 @@ def read_checkpoint_format(keys: Mapping[str, Any], source: str) -> CheckpointFo
 
     Raises ``InputError`` for a method or a format that is not known.
     """
+    if "quant_algo" in keys:
+        keys = {"quant_method": "modelopt", **keys}  # which ModelOpt did not always write
     try:
         method = _Holder.model_validate({"quantization_config": dict(keys)}).quantization_config
     except ValidationError as error:

@@ -1,6 +1,7 @@
 """From a Hugging Face ``config.json`` to the facts of a model."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ from simcore.core.files import check_path, read_json
 from simcore.core.validation import explain
 from simcore.models.checkpoint_format import modelopt_keys, read_checkpoint_format
 from simcore.models.families import FAMILIES, DecoderConfig
+from simcore.models.families.harmless_keys import HARMLESS_KEYS, shows_images
 from simcore.models.spec import ModelSpec
 
 _BY_ARCHITECTURE = {name: family for family in FAMILIES for name in family.architectures}
 _BY_MODEL_TYPE = {name: family for family in FAMILIES for name in family.model_types}
 _SHARED_KEYS = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
 """Keys that a multimodal model may state for its language model too."""
+_LANGUAGE_PARTS = ("thinker_config", "text_config", "llm_config", "language_config")
+"""What multimodal models call the part that is their language model."""
 
 
 def load_config_file(path: Path) -> ModelSpec:
@@ -41,15 +45,16 @@ def load_config_file(path: Path) -> ModelSpec:
 def read_config(config: Mapping[str, Any], name: str, source: str = "") -> ModelSpec:
     """The model described by the keys of a Hugging Face configuration; ``source`` goes before a field in errors.
 
-    Of a multimodal model, whose ``text_config`` holds the language model, only that part is read.
+    Of a multimodal model only the part that holds its language model is read. A key that is neither read nor known to
+    change nothing is told in a notice of the model.
 
     Raises ``InputError`` for a missing or absurd key and for an architecture of no supported family, which it lists.
     """
-    text = config.get("text_config")
-    if isinstance(text, dict):
-        shared = {key: config[key] for key in _SHARED_KEYS if key in config}
-        config, source = shared | text, f"{source}text_config."
+    whole, notices = config, []
+    config, source = _language_model(config, source)
     family = _family(config, source)
+    if config is not whole:
+        config = {**family.nested_defaults, **config}
     if config.get("torch_dtype") is None and "dtype" in config:
         config = {**config, "torch_dtype": config["dtype"]}
     try:
@@ -57,18 +62,44 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
     except ValidationError as error:
         raise explain(error, family, source) from None
     keys = read.quantization_config
-    return read.spec(name, read_checkpoint_format(keys, source) if keys else None)
+    spec = read.spec(name, read_checkpoint_format(keys, source) if keys else None)
+    if config is not whole or shows_images(whole):
+        notices.append(
+            f"Of {name} the language model alone is simulated: images count as the prompt tokens that they become, and "
+            f"the vision tower takes neither memory nor time."
+        )
+    unread = sorted(key for key in config.keys() - family.known_keys() - HARMLESS_KEYS if _says_something(config[key]))
+    if unread:
+        notices.append(f"Keys in the configuration of {name} that are not known were left unread: {', '.join(unread)}.")
+    return replace(spec, notices=(*notices, *spec.notices))
+
+
+def _language_model(config: Mapping[str, Any], source: str) -> tuple[Mapping[str, Any], str]:
+    """The keys of the language model, and what goes before them in errors; one part may hold another."""
+    for part in _LANGUAGE_PARTS:
+        inner = config.get(part)
+        if isinstance(inner, dict):
+            shared = {key: config[key] for key in _SHARED_KEYS if key in config}
+            return _language_model(shared | inner, f"{source}{part}.")
+    return config, source
+
+
+def _says_something(value: object) -> bool:
+    """Whether a value that a file states is other than none, off or empty."""
+    return bool(value)
 
 
 def _family(config: Mapping[str, Any], source: str) -> type[DecoderConfig]:
     """By ``architectures``, which says what is run; by ``model_type`` where a nested configuration leaves that out."""
     architectures, model_type = config.get("architectures"), config.get("model_type")
+    if not model_type and not architectures and source.endswith("text_config."):
+        model_type = "llama"  # what the Transformers library takes a part for that does not say
     if not (isinstance(architectures, list) and architectures):
         return _supported(f"{source}model_type", model_type, _BY_MODEL_TYPE)
     family = _supported(f"{source}architectures", architectures[0], _BY_ARCHITECTURE)
     # A type that is not known may well be a relative's own name for the same architecture.
     if isinstance(model_type, str) and _BY_MODEL_TYPE.get(model_type, family) is not family:
-        expected = f"{' or '.join(family.model_types)}, as architectures is {architectures[0]}"
+        expected = f"{family.model_types[0]}, as architectures is {architectures[0]}"
         raise InputError(f"{source}model_type", model_type, expected)
     return family
 

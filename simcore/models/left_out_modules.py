@@ -1,7 +1,7 @@
 """Which matrices a quantised checkpoint leaves in 16 bits: patterns of module names, and the modules of a layer."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
@@ -9,37 +9,52 @@ from simcore.models.recurrent import LinearAttention, Recurrent
 from simcore.models.spec import LatentAttention, LayerGroup, MixtureOfExperts
 from simcore.models.weight_formats import WEIGHT_FORMATS, Role, weight_format
 
-_PREFIXES = ("model.", "language_model.model.", "model.language_model.", "language_model.", "")
+_PREFIXES = ("model.", "language_model.model.", "model.language_model.", "language_model.", "backbone.", "")
 """What may stand before "layers" in the names of a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Regular expressions of the modules left out, and of those that alone are quantised (none: all others are)."""
+class ModuleNames:
+    """Modules, told by whole parts of their names between dots, and by regular expressions of all of it."""
 
-    expressions: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
+    parts: frozenset[str] = frozenset()
+    expression: re.Pattern[str] | None = None
 
     @classmethod
-    def of_names(cls, names: Iterable[str]) -> "LeftOut":
-        """Patterns as checkpoints list them: "re:" before an expression, else a name, a part of one, or a wildcard."""
-        return cls(tuple(_expression(name) for name in names))
+    def of(cls, patterns: Iterable[str]) -> "ModuleNames":
+        """Patterns as checkpoints list them: "re:" before an expression, wildcards, else a name or a part of one."""
+        parts, expressions = set(), []
+        for pattern in patterns:
+            if pattern.startswith("re:"):
+                expressions.append(pattern.removeprefix("re:"))
+            elif "*" in pattern:
+                expressions.append(translate(pattern))
+            else:
+                parts.add(pattern)
+        joined = "|".join(f"(?:{expression})" for expression in expressions)
+        return cls(frozenset(parts), re.compile(joined) if joined else None)
 
-    def and_expression(self, expression: str) -> "LeftOut":
-        """These, and what an expression matches."""
-        return replace(self, expressions=(*self.expressions, expression))
+    def __contains__(self, module: str) -> bool:
+        names = [prefix + module for prefix in _PREFIXES]
+        if self.expression is not None and any(self.expression.match(name) for name in names):
+            return True
+        return any(part in self.parts for name in names for part in _runs(name))
 
-    def but_for(self, targets: Iterable[str]) -> "LeftOut":
-        """These, and all that none of ``targets`` matches."""
-        return replace(self, only=tuple(_expression(target) for target in targets))
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The modules left out, and those that alone are quantised (None: all others are)."""
+
+    names: ModuleNames = ModuleNames()
+    only: ModuleNames | None = None
 
     def leaves_out(self, module: str) -> bool:
         """Whether a module keeps 16 bits by its own name, which begins with "layers"."""
-        return _matches(self.expressions, module)
+        return module in self.names
 
     def targets(self, module: str) -> bool:
         """Whether a module is among those that are quantised at all."""
-        return not self.only or _matches(self.only, module)
+        return self.only is None or module in self.only
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +65,15 @@ class CheckpointFormat:
     kv_cache: str | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
 
-    def of_layers(self, layers: Iterable[LayerGroup]) -> tuple[str, list[LayerGroup], list[str]]:
+    def of_layers(self, layers: Iterable[LayerGroup], shared: Sequence[str]) -> tuple[str, list[LayerGroup], list[str]]:
         """The weight format, the layers with the roles they leave out, and what a user must know of it.
 
+        ``shared`` are the names of experts that every token runs through, within a layer's feed-forward block.
         Where the same roles are left out in all layers, and there is a format of just the others, it is that.
         """
         marked, notices = [], []
         for index, group in enumerate(layers):
-            kept, parts = _kept_roles(self.left_out, index, group)
+            kept, parts = _kept_roles(self.left_out, index, group, shared)
             marked.append(replace(group, kept=kept))
             notices += parts
         name = self._of_others(marked)
@@ -67,10 +83,10 @@ class CheckpointFormat:
 
     def _of_others(self, layers: list[LayerGroup]) -> str | None:
         own = weight_format(self.weights)
-        quantised = {role for group in layers for role, _ in _modules(0, group) if role not in group.kept}
+        quantised = {role for group in layers for role, _ in _modules(0, group, ("",)) if role not in group.kept}
         if any(role in group.kept for group in layers for role in quantised):
             return None
-        present = {role for group in layers for role, _ in _modules(0, group)}
+        present = {role for group in layers for role, _ in _modules(0, group, ("",))}
         for other in WEIGHT_FORMATS.values():
             # The name is another and so are the roles; the numbers are the same.
             same = replace(other, name=own.name, of=own.of, kernels=own.kernels) == own
@@ -79,26 +95,22 @@ class CheckpointFormat:
         return None
 
 
-def _expression(name: str) -> str:
-    if name.startswith("re:"):
-        return name.removeprefix("re:")
-    if "*" in name:
-        return translate(name)
-    # The name of a module, of what is around it, or its last parts: whole parts between dots.
-    return rf"(.*\.)?{re.escape(name)}(\..*)?$"
+def _runs(name: str) -> Iterator[str]:
+    """Parts of a name in succession, joined by their dots."""
+    parts = name.split(".")
+    for start in range(len(parts)):
+        for end in range(start + 1, len(parts) + 1):
+            yield ".".join(parts[start:end])
 
 
-def _matches(expressions: Iterable[str], module: str) -> bool:
-    names = [prefix + module for prefix in _PREFIXES]
-    return any(re.match(expression, name) for expression in expressions for name in names)
-
-
-def _kept_roles(left_out: LeftOut, index: int, group: LayerGroup) -> tuple[frozenset[Role], list[str]]:
+def _kept_roles(
+    left_out: LeftOut, index: int, group: LayerGroup, shared: Sequence[str]
+) -> tuple[frozenset[Role], list[str]]:
     """Roles of which no module is quantised; a notice for each of which some are and some are not."""
     kept, notices = set(), []
-    if not left_out.expressions and not left_out.only:
+    if left_out == LeftOut():
         return frozenset(), []
-    for role, spellings in _modules(index, group):
+    for role, spellings in _modules(index, group, shared):
         found = [[left_out.leaves_out(module) for module in modules] for modules in spellings]
         targeted = any(left_out.targets(module) for modules in spellings for module in modules)
         if any(all(one) for one in found) or not targeted:
@@ -111,7 +123,7 @@ def _kept_roles(left_out: LeftOut, index: int, group: LayerGroup) -> tuple[froze
     return frozenset(kept), notices
 
 
-def _modules(index: int, group: LayerGroup) -> Iterator[tuple[Role, list[list[str]]]]:
+def _modules(index: int, group: LayerGroup, shared: Sequence[str]) -> Iterator[tuple[Role, list[list[str]]]]:
     """The matrices of each role in a layer, by each set of names that families have for them."""
     if group.attention is not None:
         blocks, into, out = _mixer(group)
@@ -119,16 +131,19 @@ def _modules(index: int, group: LayerGroup) -> Iterator[tuple[Role, list[list[st
         yield Role.ATTENTION_OUTPUT, [_within(index, block, (out,)) for block in blocks]
     if group.feed_forward is None:
         return
-    parts = ("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2")
-    blocks = ("mlp", "feed_forward", "block_sparse_moe")
+    gated = group.feed_forward.gated
+    parts = [("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2")] if gated else [("up_proj", "down_proj")]
+    blocks = ("mlp", "feed_forward", "block_sparse_moe", "mixer")
     if not isinstance(group.feed_forward, MixtureOfExperts):
         yield Role.LINEAR, [_within(index, block, parts[0]) for block in blocks]
         return
-    experts = [f"{block}.experts.0" for block in blocks]
+    # Where the block beside experts goes by no name of its own, they are no part of it (Gemma 4).
+    experts = ["experts.0"] if "" in shared else [f"{block}.experts.0" for block in blocks]
     yield Role.EXPERT, [_within(index, block, names) for block in experts for names in parts]
     if group.feed_forward.shared_intermediate_size:
-        shared = ("shared_experts", "shared_expert", "shared_mlp")
-        yield Role.LINEAR, [_within(index, f"{block}.{name}", parts[0]) for block in blocks for name in shared]
+        # Names end in a dot, but for the one of a dense block beside the experts.
+        names = [[f"{name}{part}" for part in parts[0]] for name in shared]
+        yield Role.LINEAR, [_within(index, block, spelt) for block in blocks for spelt in names]
 
 
 def _mixer(group: LayerGroup) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], str]:

@@ -16,7 +16,8 @@ class Attention:
     the sliding window, None when a token sees its whole past. ``query_key_norm`` tells of norms on queries and keys,
     ``norm_across_heads`` that each is over all heads together, so that tensor-parallel ranks must sum it. ``rotary``
     tells that queries and keys are rotated by their positions, be it in part. With ``output_gate`` what a query head
-    found is multiplied by a gate as wide, which is projected beside the queries (Qwen3-Next).
+    found is multiplied by a gate as wide, which is projected beside the queries (Qwen3-Next). With ``keys_as_values``
+    one projection makes both, which the cache holds apart all the same (Gemma 4).
     """
 
     query_heads: int
@@ -31,6 +32,7 @@ class Attention:
     sinks: bool = False
     rotary: bool = True
     output_gate: bool = False
+    keys_as_values: bool = False
 
     @property
     def kv_elements_per_token(self) -> int:
@@ -44,6 +46,10 @@ class LatentAttention:
 
     The cache holds one latent of ``kv_lora_rank`` and one rotary key of ``rope_head_dim`` per token, shared by all
     heads. ``q_lora_rank`` is None where queries are projected directly (DeepSeek-V2-Lite).
+
+    With ``attended_tokens`` a token attends to as many of its past alone, those that an indexer of ``index_heads``
+    ranks first by keys of its own, ``index_head_dim`` wide (DeepSeek-V3.2); a layer without index heads takes those of
+    the layer before (GLM-5.2).
     """
 
     query_heads: int
@@ -53,10 +59,13 @@ class LatentAttention:
     rope_head_dim: int
     value_head_dim: int
     window_tokens: int | None = None
+    attended_tokens: int | None = None
+    index_heads: int = 0
+    index_head_dim: int = 0
 
     @property
     def kv_elements_per_token(self) -> int:
-        """Numbers that one token leaves in the KV cache of one layer."""
+        """Numbers that one token leaves in the KV cache of one layer, but for the indexer's key."""
         return self.kv_lora_rank + self.rope_head_dim
 
 
@@ -76,7 +85,8 @@ class MixtureOfExperts:
     ``shared_intermediate_size`` is the total width of the experts that every token runs through (0: none), whose result
     is multiplied by a number of the token's own with ``shared_gate`` (Qwen3-Next);
     ``bias`` tells of the experts, ``router_bias`` of one number per expert added to the router's scores,
-    ``router_dtype`` of what engines compute the router in.
+    ``router_dtype`` of what engines compute the router in. With ``latent_size`` routed experts read a projection that
+    narrow, and what they make is projected back (Nemotron 3 Super).
     """
 
     experts: int
@@ -88,6 +98,7 @@ class MixtureOfExperts:
     router_bias: bool = False
     router_dtype: str = "bf16"
     shared_gate: bool = False
+    latent_size: int | None = None
 
 
 CachedAttention = Attention | LatentAttention

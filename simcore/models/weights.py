@@ -136,7 +136,7 @@ def _attention(attention: Attention, hidden_size: int) -> Iterator[Weight]:
     gate_width = attention.value_head_dim if attention.output_gate else 0
     query_width = attention.query_heads * (attention.head_dim + gate_width)
     key_width = attention.kv_heads * attention.head_dim
-    value_width = attention.kv_heads * attention.value_head_dim
+    value_width = 0 if attention.keys_as_values else attention.kv_heads * attention.value_head_dim
     heads = attention.kv_heads
     for width, shards in ((query_width, None), (key_width, heads), (value_width, heads)):
         yield matrix(width, hidden_size, Role.ATTENTION, shards=shards)
@@ -164,6 +164,12 @@ def _latent_attention(attention: LatentAttention, hidden_size: int) -> Iterator[
         yield matrix(query_width, attention.q_lora_rank, Role.ATTENTION)
     yield matrix(attention.kv_lora_rank + attention.rope_head_dim, hidden_size, Role.ATTENTION, shards=1)
     yield vector(attention.kv_lora_rank)
+    if attention.index_heads:
+        width = attention.index_head_dim
+        yield matrix(attention.index_heads * width, attention.q_lora_rank or hidden_size, Role.GATE, shards=1)
+        yield matrix(width, hidden_size, Role.GATE, shards=1)
+        yield matrix(attention.index_heads, hidden_size, Role.GATE, shards=1)
+        yield vector(width, copies=2, active=2)
     up_width = attention.query_heads * (attention.nope_head_dim + attention.value_head_dim)
     yield matrix(up_width, attention.kv_lora_rank, Role.ATTENTION)
     yield matrix(hidden_size, attention.query_heads * attention.value_head_dim, Role.ATTENTION_OUTPUT)
@@ -185,7 +191,10 @@ def _experts(block: MixtureOfExperts, hidden_size: int) -> Iterator[Weight]:
         if block.shared_gate:
             yield matrix(1, hidden_size, Role.GATE, shards=1)
     expert = DenseFeedForward(block.expert_intermediate_size, block.gated, block.bias)
-    for weight in _dense(expert, hidden_size):
+    if block.latent_size is not None:
+        yield matrix(block.latent_size, hidden_size, shards=1)
+        yield matrix(hidden_size, block.latent_size, shards=1)
+    for weight in _dense(expert, block.latent_size or hidden_size):
         role = Role.EXPERT if weight.role is Role.LINEAR else weight.role
         copies, active = weight.copies * block.experts, weight.active * block.experts_per_token
         yield replace(weight, role=role, copies=copies, active=active)

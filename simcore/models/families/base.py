@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError
 
 from simcore.models.left_out_modules import CheckpointFormat
 from simcore.models.recurrent import Recurrent
-from simcore.models.spec import Attention, CachedAttention, FeedForward, LayerGroup, ModelSpec
+from simcore.models.spec import Attention, CachedAttention, DenseFeedForward, FeedForward, LayerGroup, ModelSpec
 
 Layer = tuple[CachedAttention | Recurrent | None, FeedForward | None]
 # Published models have at most some hundred layers; a number beyond this is a slip of the pen.
@@ -19,6 +20,13 @@ LayerCount = Annotated[int, Field(gt=0, le=10_000)]
 LayerType = Literal["full_attention", "sliding_attention"]
 
 _DTYPES: Mapping[str | None, str] = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+
+
+def _spellings(name: str, field: FieldInfo) -> tuple[str, ...]:
+    alias = field.validation_alias
+    if isinstance(alias, AliasChoices):
+        return tuple(choice for choice in alias.choices if isinstance(choice, str))
+    return (alias,) if isinstance(alias, str) else (name,)
 
 
 class DecoderConfig(BaseModel):
@@ -34,6 +42,10 @@ class DecoderConfig(BaseModel):
     """Values of the key ``model_type`` that name the family, its usual name first."""
     architectures: ClassVar[tuple[str, ...]]
     """Values of the key ``architectures`` that name the family."""
+    nested_defaults: ClassVar[Mapping[str, Any]] = {}
+    """Values of the family's configuration class in ``transformers``, which a ``text_config`` leaves out."""
+    shared_blocks: ClassVar[tuple[str, ...]] = ("shared_experts.", "shared_expert.", "shared_mlp.")
+    """What checkpoints call the experts that every token runs through, within a layer's feed-forward block."""
 
     vocab_size: PositiveInt
     hidden_size: PositiveInt
@@ -58,7 +70,7 @@ class DecoderConfig(BaseModel):
         dtype = _DTYPES.get(self.torch_dtype, "")
         notices: list[str] = []
         if checkpoint is not None:
-            dtype, in_order, notices = checkpoint.of_layers(in_order)
+            dtype, in_order, notices = checkpoint.of_layers(in_order, self.shared_blocks)
         counts = Counter(in_order)
         places = {layer: place for place, layer in enumerate(counts)}
         return ModelSpec(
@@ -79,6 +91,11 @@ class DecoderConfig(BaseModel):
     def notices(self) -> tuple[str, ...]:
         """What a user must know of how the family is read."""
         return ()
+
+    @classmethod
+    def known_keys(cls) -> frozenset[str]:
+        """The keys that the family reads."""
+        return frozenset(key for name, field in cls.model_fields.items() for key in _spellings(name, field))
 
     def visible_window(self, window_tokens: int | None) -> int | None:
         """``window_tokens``, or None where it spans the whole context and so hides nothing."""
@@ -105,12 +122,16 @@ class GroupedQueryConfig(DecoderConfig):
         head_dim = self.head_dim or self.hidden_size // self.num_attention_heads
         return Attention(
             query_heads=self.num_attention_heads,
-            kv_heads=self.num_key_value_heads or self.num_attention_heads,
+            kv_heads=self.kv_heads(),
             head_dim=head_dim,
             value_head_dim=head_dim,
             window_tokens=self.visible_window(self.window_tokens(index)),
             **self.attention_traits(),
         )
+
+    def kv_heads(self) -> int:
+        """Heads of keys and values: as many as query heads where a file states none."""
+        return self.num_key_value_heads or self.num_attention_heads
 
     def attention_traits(self) -> dict[str, bool]:
         """Biases, norms and sinks of the family's attention, and whether it rotates."""
@@ -147,6 +168,23 @@ class GroupedQueryConfig(DecoderConfig):
         return types
 
 
+class UniformConfig(GroupedQueryConfig):
+    """A family whose layers are alike, but for windows: attention and one dense block."""
+
+    gated: ClassVar[bool] = True
+    """Whether the dense block has a gate."""
+
+    intermediate_size: PositiveInt
+
+    def layer(self, index: int) -> Layer:
+        """Attention and feed-forward block."""
+        return self.attention(index), DenseFeedForward(self.intermediate_size, self.gated, self.has_mlp_bias())
+
+    def has_mlp_bias(self) -> bool:
+        """Whether the dense block has biases."""
+        return False
+
+
 class WindowedConfig(GroupedQueryConfig):
     """A family in which some layers slide: told layer by layer in ``layer_types``, else by the family's own rule."""
 
@@ -159,11 +197,11 @@ class WindowedConfig(GroupedQueryConfig):
 
     def window_tokens(self, index: int) -> int | None:
         """Sliding window of the layer ``index``, None if it attends to everything."""
-        if self.layer_types is None:
-            sliding = self.slides(index)
-        else:
-            sliding = self.layer_types[index] == "sliding_attention"
-        return self.sliding_window if sliding else None
+        return self.sliding_window if self.slides_at(index) else None
+
+    def slides_at(self, index: int) -> bool:
+        """Whether the layer ``index`` has a sliding window."""
+        return self.slides(index) if self.layer_types is None else self.layer_types[index] == "sliding_attention"
 
 
 class RoutedConfig(DecoderConfig):

@@ -1,6 +1,6 @@
 """GPT-OSS."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import PositiveInt
 
@@ -17,6 +17,8 @@ class GptOssConfig(RoutedConfig, WindowedConfig):
     head_dim: PositiveInt
     intermediate_size: PositiveInt
     num_local_experts: PositiveInt
+    attention_bias: Literal[True] = True
+    experts_per_token: PositiveInt | None = None
 
     def layer(self, index: int) -> Layer:
         """Attention and experts; layers differ in the window alone."""

@@ -1,10 +1,11 @@
 """Llama and the families that keep its layer: Mistral, Mixtral, Phi-3."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt
 
-from simcore.models.families.base import GroupedQueryConfig, Layer, RoutedConfig
+from simcore.models.families.base import GroupedQueryConfig, Layer, RoutedConfig, UniformConfig, WindowedConfig
 from simcore.models.spec import DenseFeedForward, MixtureOfExperts
 
 
@@ -12,7 +13,15 @@ class LlamaConfig(GroupedQueryConfig):
     """Llama 1 to 3 and models published in its form (Yi, SmolLM2, …); Llama 1 files do not state key-value heads."""
 
     model_types: ClassVar[tuple[str, ...]] = ("llama",)
-    architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLM", "XverseForCausalLM", "AquilaForCausalLM")
+    nested_defaults: ClassVar[Mapping[str, Any]] = {
+        "vocab_size": 32_000,
+        "hidden_size": 4096,
+        "intermediate_size": 11_008,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "max_position_embeddings": 2048,
+    }
 
     num_key_value_heads: PositiveInt | None = None
     intermediate_size: PositiveInt
@@ -31,8 +40,18 @@ class LlamaConfig(GroupedQueryConfig):
 class MistralConfig(GroupedQueryConfig):
     """Mistral: all layers slide (v0.1) or none does (``sliding_window`` null, from v0.2 on)."""
 
-    model_types: ClassVar[tuple[str, ...]] = ("mistral",)
-    architectures: ClassVar[tuple[str, ...]] = ("MistralForCausalLM",)
+    model_types: ClassVar[tuple[str, ...]] = ("mistral", "ministral3")
+    architectures: ClassVar[tuple[str, ...]] = ("MistralForCausalLM", "Ministral3ForCausalLM")
+    nested_defaults: ClassVar[Mapping[str, Any]] = {
+        "vocab_size": 32_000,
+        "hidden_size": 4096,
+        "intermediate_size": 14_336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "max_position_embeddings": 131_072,
+        "sliding_window": 4096,
+    }
 
     intermediate_size: PositiveInt
     sliding_window: PositiveInt | None
@@ -72,6 +91,8 @@ class Phi3Config(GroupedQueryConfig):
     model_types: ClassVar[tuple[str, ...]] = ("phi3",)
     architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM",)
 
+    attention_bias: Literal[False] = False
+
     num_key_value_heads: PositiveInt | None = None
     intermediate_size: PositiveInt
     sliding_window: PositiveInt | None = None
@@ -83,3 +104,14 @@ class Phi3Config(GroupedQueryConfig):
     def window_tokens(self, index: int) -> int | None:
         """The same window, or none, in all layers."""
         return self.sliding_window
+
+
+class MinistralConfig(WindowedConfig, UniformConfig):
+    """Ministral 8B: one layer of four sees everything, by ``layer_types`` where a file has them; else all slide."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("ministral",)
+    architectures: ClassVar[tuple[str, ...]] = ("MinistralForCausalLM",)
+
+    def slides(self, index: int) -> bool:
+        """All layers, as in Mistral."""
+        return True

@@ -11,10 +11,8 @@ from simcore.models.spec import MixtureOfExperts
 class MiniMaxM2Config(RoutedConfig, GroupedQueryConfig):
     """MiniMax-M2: full grouped-query attention and experts in every layer, a balancing bias per expert.
 
-    Norms on queries and keys span all heads of a layer (``qk_norm_type`` per_layer), so that their weights are a
-    few more than a norm per head has; a ``ModelSpec`` counts them as one per head width. The router is computed in fp32
-    (vLLM, models/minimax_m2.py). The multi-token-prediction
-    modules are left out, as serving works without them.
+    Norms on queries and keys span all heads of a layer (``qk_norm_type`` per_layer). The router is computed in fp32
+    (vLLM, models/minimax_m2.py). The multi-token-prediction modules are left out, as serving works without them.
     """
 
     model_types: ClassVar[tuple[str, ...]] = ("minimax_m2",)
@@ -26,6 +24,9 @@ class MiniMaxM2Config(RoutedConfig, GroupedQueryConfig):
     attn_type_list: list[int] | None = None
     use_qk_norm: Literal[True] = True
     use_routing_bias: Literal[True] = True
+    qk_norm_type: Literal["per_layer"] = "per_layer"
+    use_mtp: bool = False
+    mtp_transformer_layers: int | None = None
 
     def layer(self, index: int) -> Layer:
         """Attention and experts, the same in all layers."""

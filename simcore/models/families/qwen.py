@@ -1,6 +1,6 @@
 """Qwen2 (and 2.5), Qwen3 and Qwen3-MoE."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, NonNegativeInt, PositiveInt
 
@@ -11,8 +11,12 @@ from simcore.models.spec import DenseFeedForward, MixtureOfExperts
 class Qwen2Config(WindowedConfig):
     """Qwen2: biases on query, key and value; ``sliding_window`` is idle unless ``use_sliding_window`` is true."""
 
-    model_types: ClassVar[tuple[str, ...]] = ("qwen2",)
-    architectures: ClassVar[tuple[str, ...]] = ("Qwen2ForCausalLM",)
+    model_types: ClassVar[tuple[str, ...]] = ("qwen2", "qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text")
+    architectures: ClassVar[tuple[str, ...]] = (
+        "Qwen2ForCausalLM",
+        "Qwen2VLForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
+    )
 
     intermediate_size: PositiveInt
     sliding_window: PositiveInt | None = None
@@ -39,8 +43,8 @@ class Qwen2Config(WindowedConfig):
 class Qwen3Config(Qwen2Config):
     """Qwen3: Qwen2 with norms on queries and keys, a stated head width, and biases off in what was published."""
 
-    model_types: ClassVar[tuple[str, ...]] = ("qwen3",)
-    architectures: ClassVar[tuple[str, ...]] = ("Qwen3ForCausalLM",)
+    model_types: ClassVar[tuple[str, ...]] = ("qwen3", "qwen3_vl_text", "qwen3_vl")
+    architectures: ClassVar[tuple[str, ...]] = ("Qwen3ForCausalLM", "Qwen3VLForConditionalGeneration")
 
     head_dim: PositiveInt
     attention_bias: bool = False
@@ -57,11 +61,12 @@ class Qwen3Config(Qwen2Config):
 class Qwen3MoeConfig(RoutedConfig, GroupedQueryConfig):
     """Qwen3-MoE: experts in every ``decoder_sparse_step``-th layer but those listed as ``mlp_only_layers``."""
 
-    model_types: ClassVar[tuple[str, ...]] = ("qwen3_moe",)
-    architectures: ClassVar[tuple[str, ...]] = ("Qwen3MoeForCausalLM",)
+    model_types: ClassVar[tuple[str, ...]] = ("qwen3_moe", "qwen3_vl_moe_text", "qwen3_vl_moe")
+    architectures: ClassVar[tuple[str, ...]] = ("Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration")
 
     intermediate_size: PositiveInt
     attention_bias: bool = False
+    use_qk_norm: Literal[True] = True
     sliding_window: PositiveInt | None = None
     use_sliding_window: bool = False
     moe_intermediate_size: PositiveInt

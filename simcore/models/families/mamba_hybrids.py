@@ -1,0 +1,249 @@
+"""Families whose layers are state spaces for the most part: Granite 4, Bamba, Jamba and Nemotron-H.
+
+State spaces are priced by the roofline: no kernels of them are measured.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import AliasChoices, Field, NonNegativeInt, PositiveInt, ValidationInfo, field_validator, model_validator
+
+from simcore.models.families.base import GroupedQueryConfig, Layer
+from simcore.models.recurrent import StateSpace
+from simcore.models.spec import DenseFeedForward, FeedForward, MixtureOfExperts
+
+_LETTERS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+_BY_ROOFLINE = "State-space layers are priced by the roofline: none of their kernels is measured."
+
+
+class StateSpaceHybridConfig(GroupedQueryConfig):
+    """Such a family."""
+
+    def notices(self) -> tuple[str, ...]:
+        """How state spaces are priced."""
+        return (_BY_ROOFLINE,)
+
+
+class Mamba2HybridConfig(StateSpaceHybridConfig):
+    """Mamba-2 layers by the keys of Bamba, which Granite 4 keeps."""
+
+    mamba_n_heads: PositiveInt
+    mamba_d_head: PositiveInt | Literal["auto"] = "auto"
+    mamba_d_state: PositiveInt
+    mamba_n_groups: PositiveInt = 1
+    mamba_d_conv: PositiveInt = 4
+    mamba_expand: PositiveInt = 2
+    mamba_conv_bias: bool = True
+    mamba_proj_bias: bool = False
+    mamba_chunk_size: PositiveInt = 256
+
+    def state_space(self) -> StateSpace:
+        """The same in all layers that have it."""
+        head_dim = self.mamba_d_head
+        if head_dim == "auto":
+            head_dim = self.mamba_expand * self.hidden_size // self.mamba_n_heads
+        return StateSpace(
+            self.mamba_n_heads,
+            head_dim,
+            self.mamba_d_state,
+            self.mamba_n_groups,
+            self.mamba_d_conv,
+            convolution_bias=self.mamba_conv_bias,
+            projection_bias=self.mamba_proj_bias,
+        )
+
+
+class BambaConfig(Mamba2HybridConfig):
+    """Bamba: attention in the layers listed, a dense block in all."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("bamba",)
+    architectures: ClassVar[tuple[str, ...]] = ("BambaForCausalLM",)
+
+    intermediate_size: PositiveInt
+    attn_layer_indices: list[NonNegativeInt]
+    attn_rotary_emb: PositiveInt | None = None
+
+    def layer(self, index: int) -> Layer:
+        """Attention or a state space, and the dense block."""
+        mixer = self.attention(index) if index in self.attn_layer_indices else self.state_space()
+        return mixer, DenseFeedForward(self.intermediate_size)
+
+
+class GraniteHybridConfig(Mamba2HybridConfig):
+    """Granite 4: experts with a dense block that every token runs through, or the dense block alone."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("granitemoehybrid",)
+    architectures: ClassVar[tuple[str, ...]] = ("GraniteMoeHybridForCausalLM",)
+
+    intermediate_size: PositiveInt
+    shared_intermediate_size: PositiveInt
+    num_local_experts: NonNegativeInt
+    num_experts_per_tok: NonNegativeInt
+    layer_types: list[Literal["mamba", "attention"]]
+    attention_bias: bool = False
+    tie_word_embeddings: bool = True
+    normalization_function: Literal["rmsnorm"] = "rmsnorm"
+    mamba_d_state: PositiveInt = 256
+    mamba_n_heads: PositiveInt = 128
+
+    def layer(self, index: int) -> Layer:
+        """Attention or a state space, and experts or a dense block."""
+        mixer = self.attention(index) if self.layer_types[index] == "attention" else self.state_space()
+        if not self.num_local_experts:
+            return mixer, DenseFeedForward(self.shared_intermediate_size)
+        return mixer, MixtureOfExperts(
+            self.num_local_experts, self.num_experts_per_tok, self.intermediate_size, self.shared_intermediate_size
+        )
+
+    def notices(self) -> tuple[str, ...]:
+        """Some are of attention alone."""
+        return super().notices() if "mamba" in self.layer_types else ()
+
+
+class JambaConfig(StateSpaceHybridConfig):
+    """Jamba: Mamba-1, attention and experts in every so-many-th layer each."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("jamba",)
+    architectures: ClassVar[tuple[str, ...]] = ("JambaForCausalLM",)
+
+    intermediate_size: PositiveInt
+    attn_layer_period: PositiveInt
+    attn_layer_offset: NonNegativeInt
+    expert_layer_period: PositiveInt
+    expert_layer_offset: NonNegativeInt
+    num_experts: PositiveInt
+    num_experts_per_tok: PositiveInt
+    mamba_d_state: PositiveInt = 16
+    mamba_d_conv: PositiveInt = 4
+    mamba_expand: PositiveInt = 2
+    mamba_dt_rank: PositiveInt | Literal["auto"] = "auto"
+    mamba_conv_bias: bool = True
+    mamba_proj_bias: bool = False
+    mamba_inner_layernorms: bool = True
+
+    def layer(self, index: int) -> Layer:
+        """Attention or a state space, and experts or a dense block."""
+        attends = index % self.attn_layer_period == self.attn_layer_offset
+        mixer = self.attention(index) if attends else self.state_space()
+        if self.num_experts == 1 or index % self.expert_layer_period != self.expert_layer_offset:
+            return mixer, DenseFeedForward(self.intermediate_size)
+        return mixer, MixtureOfExperts(self.num_experts, self.num_experts_per_tok, self.intermediate_size)
+
+    def attention_traits(self) -> dict[str, bool]:
+        """Positions are known to state spaces alone."""
+        return {"rotary": False}
+
+    def state_space(self) -> StateSpace:
+        """The same in all layers that have it; a sixteenth of the hidden size where the step's rank is "auto"."""
+        rank = -(-self.hidden_size // 16) if self.mamba_dt_rank == "auto" else self.mamba_dt_rank
+        return StateSpace(
+            self.mamba_expand * self.hidden_size,
+            1,
+            self.mamba_d_state,
+            convolution_width=self.mamba_d_conv,
+            step_rank=rank,
+            convolution_bias=self.mamba_conv_bias,
+            projection_bias=self.mamba_proj_bias,
+            inner_norms=self.mamba_inner_layernorms,
+        )
+
+
+class NemotronHConfig(StateSpaceHybridConfig):
+    """Nemotron-H and Nemotron 3: a layer is one block, by the letters of ``hybrid_override_pattern``.
+
+    M is a state space, * attention, - a dense block, E experts; dense block and experts have no gate. Experts may work
+    on a latent of ``moe_latent_size``.
+    """
+
+    model_types: ClassVar[tuple[str, ...]] = ("nemotron_h",)
+    architectures: ClassVar[tuple[str, ...]] = ("NemotronHForCausalLM",)
+
+    hybrid_override_pattern: str
+    head_dim: PositiveInt = Field(validation_alias=AliasChoices("head_dim", "attention_head_dim"))
+    intermediate_size: PositiveInt
+    mamba_num_heads: PositiveInt
+    mamba_head_dim: PositiveInt
+    ssm_state_size: PositiveInt
+    n_groups: PositiveInt
+    conv_kernel: PositiveInt = 4
+    expand: PositiveInt = 2
+    use_conv_bias: bool = True
+    use_bias: bool = False
+    mamba_proj_bias: bool = False
+    mlp_bias: bool = False
+    attention_bias: bool = False
+    sliding_window: None = None
+    n_routed_experts: PositiveInt | None = None
+    num_experts_per_tok: PositiveInt | None = None
+    moe_intermediate_size: PositiveInt | None = None
+    moe_shared_expert_intermediate_size: PositiveInt | None = None
+    n_shared_experts: NonNegativeInt | None = None
+    moe_latent_size: PositiveInt | None = None
+    moe_shared_expert_overlap: bool = False
+    time_step_rank: PositiveInt | None = None
+    layers_block_type: list[str] | None = None
+    mtp_layers_block_type: list[str] | None = None
+
+    def layer(self, index: int) -> Layer:
+        """One block by its letter."""
+        letter = self.hybrid_override_pattern[index]
+        if letter == "M":
+            return self.state_space(), None
+        if letter == "*":
+            return self.attention(index), None
+        return None, self.feed_forward(letter)
+
+    def state_space(self) -> StateSpace:
+        """The same in all layers that have it."""
+        return StateSpace(
+            self.mamba_num_heads,
+            self.mamba_head_dim,
+            self.ssm_state_size,
+            self.n_groups,
+            self.conv_kernel,
+            convolution_bias=self.use_conv_bias,
+            projection_bias=self.use_bias or self.mamba_proj_bias,
+        )
+
+    def feed_forward(self, letter: str) -> FeedForward:
+        """Experts (E) or a dense block."""
+        if letter == "-" or self.n_routed_experts is None:
+            return DenseFeedForward(self.intermediate_size, gated=False, bias=self.mlp_bias)
+        return MixtureOfExperts(
+            self.n_routed_experts,
+            self.num_experts_per_tok or 1,
+            self.moe_intermediate_size or self.intermediate_size,
+            (self.n_shared_experts or 0) * (self.moe_shared_expert_intermediate_size or 0),
+            gated=False,
+            bias=self.mlp_bias,
+            router_bias=True,
+            latent_size=self.moe_latent_size,
+        )
+
+    def attention_traits(self) -> dict[str, bool]:
+        """Positions are known to state spaces alone."""
+        return {"rotary": False, "projection_bias": self.attention_bias, "output_bias": self.attention_bias}
+
+    def particulars(self) -> dict[str, Any]:
+        """A norm before each block."""
+        return {"norms_per_layer": 1}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _letters_of_names(cls, given: Any) -> Any:
+        """Newer files name the blocks of layers (``layers_block_type``) and need not count them."""
+        names = given.get("layers_block_type") if isinstance(given, Mapping) else None
+        if not isinstance(names, list) or not set(map(str, names)) <= _LETTERS.keys():
+            return given
+        pattern = "".join(_LETTERS[name] for name in names)
+        return {"num_hidden_layers": len(names), "hybrid_override_pattern": pattern, **given}
+
+    @field_validator("hybrid_override_pattern")
+    @classmethod
+    def _a_letter_for_each_layer(cls, pattern: str, info: ValidationInfo) -> str:
+        layers = info.data.get("num_hidden_layers")
+        if set(pattern) - set("M*-E") or (layers is not None and len(pattern) != layers):
+            raise ValueError(f"one of M, *, - and E for each of the {layers} layers")
+        if "*" not in pattern:
+            raise ValueError("* for one layer at least, as a request without a KV cache is not modelled")
+        return pattern
