@@ -13,7 +13,7 @@ from dashboard.figures.load import load_over_time
 from dashboard.figures.service import MOST_TENANTS, tenant_service
 from dashboard.figures.style import shade
 from dashboard.figures.throughput import throughput_over_time
-from dashboard.figures.time_bins import StepBins, coarse_edges, fine_edges, replica_count, run_end_s
+from dashboard.figures.time_bins import coarse_edges, fine_edges, replica_count, run_end_s
 from dashboard.formatting import seconds
 from dashboard.headline import (
     cards_section,
@@ -27,6 +27,7 @@ from dashboard.metric_names import METRIC_NAMES
 from dashboard.page import figure_block, page
 from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
+from simcore.metrics.step_bins import StepBins
 
 
 def render_report(result: Result, title: str) -> str:
@@ -91,10 +92,11 @@ def _over_time(result: Result) -> str:
             for from_s, to_s in unmeasured:
                 shade(figure, from_s, to_s)
     held = f"Means over {seconds(widths_s[0])}; values are known where the batch changes, and held in between.{grey}"
+    filling = f"Means over {seconds(widths_s[0])}; between changes of the batch memory fills step by step.{grey}"
     rates = f"Means over {seconds(widths_s[1])}. Output tokens of all requests, unfinished ones too.{grey}"
     blocks = (
         figure_block("load", figures["load"], "Running and waiting requests", f"All replicas together. {held}"),
-        figure_block("kv", figures["kv"], "KV memory in use", f"Share of each replica's blocks. {held}"),
+        figure_block("kv", figures["kv"], "KV memory in use", f"Share of each replica's blocks. {filling}"),
         figure_block("throughput", figures["throughput"], "Throughput", rates),
     )
     return section("Over time", f'<div class="stack">{"".join(blocks)}</div>')

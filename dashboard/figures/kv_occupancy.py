@@ -7,8 +7,9 @@ import plotly.graph_objects as go
 
 from dashboard.figures.load import add_held
 from dashboard.figures.style import BLUE, GREY, VERMILION, panels, tint
-from dashboard.figures.time_bins import FloatArray, StepBins
+from dashboard.figures.time_bins import FloatArray
 from simcore.core.result import Columns
+from simcore.metrics.step_bins import StepBins
 
 _INVISIBLE = "rgba(0, 0, 0, 0)"
 
@@ -20,7 +21,7 @@ def kv_occupancy(steps: Columns, bins: StepBins, edges_s: FloatArray, blocks_per
     """
     if not len(steps["start_s"]):
         return None
-    shares = bins.mean((steps["used_blocks"] + steps["used_blocks_at_end"]) / 2) / blocks_per_replica
+    shares = bins.mean(steps["used_blocks"], steps["used_blocks_at_end"]) / blocks_per_replica
     figure = panels("time (s)", "KV blocks in use")
     if len(shares) > 1:
         lowest, highest = shares.min(axis=0), shares.max(axis=0)

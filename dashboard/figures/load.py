@@ -6,8 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, ORANGE, panels, tint
-from dashboard.figures.time_bins import FloatArray, StepBins, mean_present
+from dashboard.figures.time_bins import FloatArray, mean_present
 from simcore.core.result import Columns
+from simcore.metrics.step_bins import StepBins
 
 
 def load_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:

@@ -5,8 +5,9 @@ import plotly.graph_objects as go
 
 from dashboard.figures.load import add_held
 from dashboard.figures.style import BLUE, GREEN, ORANGE, panels
-from dashboard.figures.time_bins import FloatArray, StepBins, events_per_s
+from dashboard.figures.time_bins import FloatArray, events_per_s
 from simcore.core.result import Columns
+from simcore.metrics.step_bins import StepBins
 
 
 def throughput_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:
@@ -29,5 +30,5 @@ def output_tokens_per_s(requests: Columns, steps: Columns, bins: StepBins, edges
 
     The one token that ends a recomputation after a preemption is not in either table, and not counted.
     """
-    decoded = bins.spread_per_s(steps["decoding_requests"] * steps["steps"])
-    return decoded + events_per_s(requests["first_token_s"], edges_s)
+    decoded: FloatArray = bins.spread(steps["decoding_requests"] * steps["steps"]).sum(axis=0)
+    return decoded / np.diff(edges_s) + events_per_s(requests["first_token_s"], edges_s)

@@ -1,11 +1,11 @@
-"""From rows of steps to a few hundred equal bins of time, exactly: every row counts for the seconds it lasts."""
+"""The bins of time that figures have, and what falls into them."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.core.result import Columns, Result
+from simcore.core.result import Result
 
 FloatArray = NDArray[np.float64]
 
@@ -54,55 +54,3 @@ def _seconds_since(times_s: NDArray[Any], edges_s: FloatArray) -> FloatArray:
     passed = np.searchsorted(ordered, edges_s, side="right")
     total: FloatArray = passed * edges_s - np.concatenate(([0.0], np.cumsum(ordered)))[passed]
     return total
-
-
-class StepBins:
-    """The rows of ``steps`` laid into bins of time.
-
-    A row's value holds from its start to its end; between two rows a replica is idle and every value is 0.
-    """
-
-    def __init__(self, steps: Columns, replicas: int, edges_s: FloatArray) -> None:
-        self._edges_s = edges_s
-        self._shape = (replicas, len(edges_s) - 1)
-        bins = self._shape[1]
-        start_s, end_s = steps["start_s"], steps["end_s"]
-        first = np.clip(np.searchsorted(edges_s, start_s, side="right") - 1, 0, bins - 1)
-        last = np.clip(np.searchsorted(edges_s, end_s, side="left") - 1, first, bins - 1)
-        self._first = steps["replica"] * bins + first
-        self._head_s = np.minimum(end_s, edges_s[first + 1]) - start_s
-        # Rows that reach into a later bin: few, as bins are many steps wide in all but the shortest runs.
-        self._long = np.flatnonzero(last > first)
-        self._last = self._first[self._long] + (last - first)[self._long]
-        self._tail_s = (end_s - edges_s[last])[self._long]
-        self._duration_s = end_s - start_s
-
-    def integral(self, values: NDArray[Any]) -> FloatArray:
-        """Value times seconds of every replica (row) in every bin (column)."""
-        cells = self._shape[0] * self._shape[1]
-        reaching = values[self._long]
-        total: FloatArray = np.bincount(self._first, weights=values * self._head_s, minlength=cells).astype(np.float64)
-        total += np.bincount(self._last, weights=reaching * self._tail_s, minlength=cells)
-        # Whole bins between a row's first and last one: the value comes in after the first, and leaves at the last.
-        change = np.bincount(self._first[self._long] + 1, weights=reaching, minlength=cells + 1)
-        change -= np.bincount(self._last, weights=reaching, minlength=cells + 1)
-        held = np.cumsum(change)[:cells].reshape(self._shape)
-        return total.reshape(self._shape) + held * np.diff(self._edges_s)
-
-    def mean(self, values: NDArray[Any]) -> FloatArray:
-        """Mean over time of every replica (row) in every bin (column)."""
-        means: FloatArray = self.integral(values) / np.diff(self._edges_s)
-        return means
-
-    def spread_per_s(self, amounts: NDArray[Any]) -> FloatArray:
-        """Amounts per second, each row's amount spread evenly over its time; all replicas together."""
-        rates = np.divide(amounts, self._duration_s, out=np.zeros(len(amounts)), where=self._duration_s > 0)
-        total: FloatArray = self.mean(rates).sum(axis=0)
-        return total
-
-    def at_start(self, amounts: NDArray[Any]) -> FloatArray:
-        """Amounts in each bin, each row's amount counted where the row starts; all replicas together."""
-        cells = self._shape[0] * self._shape[1]
-        counted = np.bincount(self._first, weights=amounts, minlength=cells).reshape(self._shape)
-        total: FloatArray = counted.sum(axis=0)
-        return total

@@ -47,8 +47,8 @@ def step_table(recorder: Recorder) -> Columns:
     return {
         "replica": raw["replica"],
         "start_s": raw["start_ns"] / NS_PER_S,
-        "end_s": raw["end_ns"] / NS_PER_S,
-        **{name: column for name, column in raw.items() if name not in ("replica", "start_ns", "end_ns")},
+        **{f"{name}_s": raw[f"{name}_ns"] / NS_PER_S for name in ("end", "first_step", "last_step")},
+        **{name: column for name, column in raw.items() if name != "replica" and not name.endswith("_ns")},
     }
 
 

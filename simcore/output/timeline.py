@@ -19,6 +19,7 @@ from simcore.core.clock import NS_PER_S
 from simcore.core.errors import InputError
 from simcore.core.files import writing
 from simcore.core.result import Columns, Result
+from simcore.metrics.step_bins import time_passed
 from simcore.output.transfer_tracks import track_names, transfer_events
 
 Event = dict[str, Any]
@@ -39,6 +40,9 @@ _COUNTERS = (
     ("waiting_requests", "waiting", "requests"),
     ("used_blocks", "KV blocks", "used"),
 )
+_MEMORY = [column for column, _, _ in _COUNTERS].index("used_blocks")
+_MOST_POINTS, _POINTS_TO_PEAK = 64, 200
+"""How finely KV memory is drawn as it fills during a row: at most so many points, each a part of the peak apart."""
 _STEP_ARGS = (
     "steps",
     "prefill_tokens",
@@ -72,7 +76,7 @@ def _write(result: Result, stream: TextIO, max_events: int) -> None:
     all_requests, all_rows = len(requests["request_id"]), len(steps["start_s"])
     kept_requests = min(all_requests, max_events // _REQUESTS_SHARE // _EVENTS_PER_REQUEST)
     changed, idle_after = _counter_changes(steps)
-    events_upto = np.cumsum(1 + changed.sum(axis=1) + len(_COUNTERS) * idle_after)
+    events_upto = np.cumsum(1 + changed.sum(axis=1) + len(_COUNTERS) * idle_after + _points(steps))
     all_transfers = len(result.transfers["link"]) if result.transfers else 0
     kept_transfers = min(all_transfers, max_events // _TRANSFERS_SHARE)
     left_for_steps = max_events - kept_requests * _EVENTS_PER_REQUEST - kept_transfers
@@ -148,7 +152,11 @@ def _counter_changes(steps: Columns) -> tuple[NDArray[np.bool_], NDArray[np.bool
     last[:-1] = replica[1:] != replica[:-1]
     idle = last.copy()
     idle[:-1] |= start_ns[1:] > end_ns[:-1]
-    before = np.where(idle[:-1, np.newaxis], 0, values[:-1])
+    shown = values[:-1].copy()
+    shown[:, _MEMORY] = np.where(
+        _points(steps)[by_replica] > 0, steps["used_blocks_at_end"][by_replica], values[:, _MEMORY]
+    )[:-1]
+    before = np.where(idle[:-1, np.newaxis], 0, shown)
     changes = np.ones(values.shape, dtype=np.bool_)
     changes[1:] = (values[1:] != before) | last[:-1, np.newaxis]
     changed, idle_after = np.empty_like(changes), np.empty_like(idle)
@@ -174,7 +182,7 @@ def _step_events(
 ) -> Iterator[Event]:
     columns = {name: column[:rows].tolist() for name, column in steps.items()}
     changed_rows, idle_rows = changed[:rows].tolist(), idle_after[:rows].tolist()
-    tids = _tracks(columns)
+    tids, points = _tracks(columns), _points(steps).tolist()
     for row in range(rows):
         pid = _FIRST_REPLICA_PID + columns["replica"][row]
         start_us, end_us = _us(columns["start_s"][row]), _us(columns["end_s"][row])
@@ -191,9 +199,31 @@ def _step_events(
         for (column, name, unit), changes in zip(_COUNTERS, changed_rows[row], strict=True):
             if changes:
                 yield _counter(pid, start_us, name, unit, args[column])
+        if points[row]:
+            yield from _filling({name: column[row] for name, column in columns.items()}, points[row], pid)
         if idle_rows[row]:
             for _, name, unit in _COUNTERS:
                 yield _counter(pid, end_us, name, unit, 0)
+
+
+def _points(steps: Columns) -> NDArray[np.int64]:
+    """How many points of a row of steps show KV memory as it fills, beside the one at its start."""
+    change = np.abs(steps["used_blocks_at_end"] - steps["used_blocks"])
+    apart = max(int(steps["used_blocks_at_end"].max(initial=0)) // _POINTS_TO_PEAK, 1)
+    points: NDArray[np.int64] = np.where(steps["steps"] > 1, np.minimum(change // apart, _MOST_POINTS), 0)
+    return points
+
+
+def _filling(row: dict[str, Any], points: int, pid: int) -> Iterator[Event]:
+    """KV memory from the first step of a row to the last, in which it is as full as it gets."""
+    _, name, unit = _COUNTERS[_MEMORY]
+    shares = np.arange(1, points + 1) / points
+    steps_share = shares * (row["steps"] - 1) / row["steps"]
+    passed = time_passed(np.array(row["first_step_s"]), np.array(row["last_step_s"]), steps_share)
+    at_s = row["start_s"] + passed * (row["end_s"] - row["start_s"])
+    blocks = row["used_blocks"] + shares * (row["used_blocks_at_end"] - row["used_blocks"])
+    for time_s, used in zip(at_s.tolist(), blocks.tolist(), strict=True):
+        yield _counter(pid, _us(time_s), name, unit, round(used))
 
 
 def _tracks(columns: dict[str, list[Any]]) -> list[int]:

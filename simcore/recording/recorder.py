@@ -31,6 +31,8 @@ STEP_FIELDS = (
     "replica",
     "start_ns",
     "end_ns",
+    "first_step_ns",
+    "last_step_ns",
     "steps",
     "prefill_tokens",
     "decoding_requests",

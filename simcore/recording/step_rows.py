@@ -1,8 +1,14 @@
 """Rows of like steps, as a replica takes them."""
 
 from simcore.core.batch_plan import BatchPlan
-from simcore.recording.recorder import Recorder
+from simcore.core.token_gaps import StepDurations
+from simcore.recording.recorder import STEP_FIELDS, Recorder
 from simcore.scheduling.scheduler import Scheduler
+
+_END, _FIRST_STEP, _LAST_STEP, _STEPS, _BLOCKS_AT_END, _PREEMPTED = map(
+    STEP_FIELDS.index,
+    ("end_ns", "first_step_ns", "last_step_ns", "steps", "used_blocks_at_end", "preempted_requests"),
+)
 
 
 class StepRows:
@@ -29,7 +35,7 @@ class StepRows:
         plain = not (plan.chunks or plan.stalled or plan.preempted or plan.dropped or plan.swapped_in)
         row = self._row
         if row:
-            if plain and not self._preempted and self._same_batch and row[2] == start_ns:
+            if plain and not self._preempted and self._same_batch and row[_END] == start_ns:
                 return
             self._recorder.steps_run(row)
         self._same_batch = plain
@@ -39,6 +45,8 @@ class StepRows:
             self._index,
             start_ns,
             start_ns,
+            0,
+            0,
             0,
             plan.prefill_tokens,
             plan.decoding,
@@ -51,15 +59,18 @@ class StepRows:
         ]
         self._preempted = 0
 
-    def passed(self, steps: int, now_ns: int) -> None:
-        """So many steps of the row have ended."""
+    def passed(self, durations_ns: StepDurations, now_ns: int) -> None:
+        """Steps of the row have ended, the last of them now."""
         row = self._row
-        row[2] = now_ns
-        row[3] += steps
+        row[_END] = now_ns
+        if not row[_STEPS]:
+            row[_FIRST_STEP] = int(durations_ns[0])
+        row[_LAST_STEP] = int(durations_ns[-1])
+        row[_STEPS] += len(durations_ns)
 
     def uses(self, blocks: int) -> None:
         """So many blocks are in use as the row ends, so far."""
-        self._row[9] = blocks
+        self._row[_BLOCKS_AT_END] = blocks
 
     def batch_changes(self) -> None:
         """Some request leaves: what comes is another row."""
@@ -67,5 +78,5 @@ class StepRows:
 
     def close(self) -> None:
         """Hand on the last row; of a step in progress it counts whom it preempted."""
-        if self._row and (self._row[3] or self._row[11]):
+        if self._row and (self._row[_STEPS] or self._row[_PREEMPTED]):
             self._recorder.steps_run(self._row)

@@ -280,7 +280,7 @@ class Replica:
         else:
             self.work.count_decodes(pool, steps)
             self.ranges.count_decodes(pool, durations_ns)
-        self._rows.passed(steps, now_ns)
+        self._rows.passed(durations_ns, now_ns)
         stay_behind = pool.size > 0 and not plan.decoding
         if plan.decoding:
             self.tokens.decoded(plan, start_ns, durations_ns)

@@ -30,6 +30,8 @@ STEP = {
     "replica": 0,
     "start_s": 0.0,
     "end_s": 0.0,
+    "first_step_s": 0.0,
+    "last_step_s": 0.0,
     "steps": 1,
     "prefill_tokens": 0,
     "decoding_requests": 0,
@@ -71,6 +73,8 @@ def build_result(
     step_table = columns(steps, STEP) if isinstance(steps, list) else dict(steps)
     at_end = step_table.setdefault("used_blocks_at_end", np.full(len(step_table["used_blocks"]), UNCHANGED))
     step_table["used_blocks_at_end"] = np.where(at_end == UNCHANGED, step_table["used_blocks"], at_end)
+    for name in ("first_step_s", "last_step_s"):
+        step_table.setdefault(name, step_table["end_s"] - step_table["start_s"])
     table["queue_s"] = table["first_scheduled_s"] - table["arrival_s"]
     table["ttft_s"] = table["first_token_s"] - table["arrival_s"]
     table["e2e_s"] = table["end_s"] - table["arrival_s"]

@@ -6,9 +6,9 @@ from dashboard.figures.kv_occupancy import kv_occupancy
 from dashboard.figures.lengths import histogram, length_histograms
 from dashboard.figures.load import load_over_time
 from dashboard.figures.throughput import throughput_over_time
-from dashboard.figures.time_bins import StepBins
 from simcore.metrics.distribution import cumulative_points
 from simcore.metrics.statistics import of_values
+from simcore.metrics.step_bins import StepBins
 
 EDGES_S = np.linspace(0, 10, 5)
 
@@ -103,6 +103,23 @@ def test_throughput_counts_first_tokens_too(two_replicas):
     assert drawn["arrived"].y * 2.5 == pytest.approx([2, 1, 0, 1, 1])
     # The rejected request ended too, but did not finish.
     assert drawn["finished"].y * 2.5 == pytest.approx([0, 0, 1, 1, 1])
+
+
+def test_memory_is_seen_to_fill_during_a_row_of_steps(make_result):
+    row = {"end_s": 10.0, "steps": 100, "decoding_requests": 1, "used_blocks": 0, "used_blocks_at_end": 80}
+    row |= {"first_step_s": 0.1, "last_step_s": 0.1}
+    result = make_result([], [row])
+    drawn = traces(kv_occupancy(result.steps, StepBins(result.steps, 1, EDGES_S), EDGES_S, 100))
+    assert drawn["in use"].y == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.7])
+
+
+def test_the_output_rate_falls_as_steps_grow_longer(make_result):
+    row = {"end_s": 10.0, "steps": 5000, "decoding_requests": 1, "first_step_s": 1e-3, "last_step_s": 3e-3}
+    result = make_result([{"arrival_s": 0.0, "state": "unfinished"}], [row])
+    bins = StepBins(result.steps, 1, EDGES_S)
+    rates = traces(throughput_over_time(result.requests, result.steps, bins, EDGES_S))["output tokens/s"].y
+    assert rates[:4].sum() * 2.5 == pytest.approx(5000)
+    assert (np.diff(rates[:4]) < 0).all()
 
 
 def test_every_length_is_in_the_histogram_once():

@@ -46,7 +46,7 @@ def test_a_row_of_each_kind():
 def test_steps_are_sorted_by_start_and_replica():
     recorder = Recorder()
     for replica, start_ns in ((1, 0), (0, 20), (0, 0)):
-        recorder.steps_run([replica, start_ns, start_ns + 10, 1, 0, 2, 2, 0, 1, 1, 9, 0])
+        recorder.steps_run([replica, start_ns, start_ns + 10, 10, 10, 1, 0, 2, 2, 0, 1, 1, 9, 0])
     table = step_table(recorder)
     assert table["replica"].tolist() == [0, 1, 0]
     assert table["start_s"].tolist() == [0.0, 0.0, 2e-8]

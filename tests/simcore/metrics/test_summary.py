@@ -47,6 +47,8 @@ STEPS = {
     "replica": [0, 1, 0],
     "start_s": [0.0, 0.0, 4.0],
     "end_s": [4.0, 5.0, 10.0],
+    "first_step_s": [4.0, 1.0, 1.0],
+    "last_step_s": [4.0, 1.0, 1.0],
     "steps": [1, 5, 6],
     "prefill_tokens": [300, 0, 0],
     "decoding_requests": [0, 2, 3],

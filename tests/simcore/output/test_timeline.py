@@ -24,7 +24,10 @@ def result_of(request_rows, step_rows):
     step_names = ("replica", "start_s", "end_s", "steps", "prefill_tokens", "decoding_requests")
     step_names += ("running_requests", "waiting_requests", "used_blocks", "context_tokens", "preempted_requests")
     requests = table(request_names, request_rows, text=("state", "reason"))
-    return Result(scenario={}, summary={}, requests=requests, steps=table(step_names, step_rows), token_gaps={})
+    steps = table(step_names, step_rows)
+    each_s = (steps["end_s"] - steps["start_s"]) / np.maximum(steps["steps"], 1)
+    steps |= {"first_step_s": each_s, "last_step_s": each_s, "used_blocks_at_end": steps["used_blocks"].copy()}
+    return Result(scenario={}, summary={}, requests=requests, steps=steps, token_gaps={})
 
 
 REQUESTS = [
@@ -100,6 +103,15 @@ def test_counters_hold_and_fall_to_zero_when_idle(document):
         (3_000_001, 0),
     ]
     assert counter(document, 3, "KV blocks") == [(1_250_000, 90), (1_750_000, 0)]
+
+
+def test_memory_is_seen_to_fill_during_a_row_of_steps():
+    """Four steps of 1 s each in which blocks go from 10 to 13, and then none are in use."""
+    result = result_of([], [(0, 0.0, 4.0, 4, 0, 1, 1, 0, 10, 0, 0)])
+    result.steps["used_blocks_at_end"][:] = 13
+    filled = [(0, 10), (1_000_000, 11), (2_000_000, 12), (3_000_000, 13)]
+    assert counter(written(result), 2, "KV blocks") == [*filled, (4_000_000, 0)]
+    assert len(events(written(result), "C")) == 3 + 3 + 3
 
 
 def test_requests_have_phases(document):
