@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from kernels.sampling import sample
-from live.sampling.host import draw
+from live.sampling.host import Draw, draw_tokens
 from live.sampling.parameters import SamplingParameters
 
 
@@ -53,9 +53,9 @@ def _tokens(logits: torch.Tensor, rows: Sequence[Row]) -> list[int]:
     if drawn and logits.device.type != "cpu":
         return _on_device(logits, rows)
     tokens: list[int] = logits.argmax(dim=1).tolist()
-    for index in drawn:
-        row = rows[index]
-        tokens[index] = draw(logits[index], row.parameters, row.branch, row.position)
+    draws = [Draw(rows[index].parameters, rows[index].branch, rows[index].position) for index in drawn]
+    for index, token in zip(drawn, draw_tokens([logits[index] for index in drawn], draws), strict=True):
+        tokens[index] = token
     return tokens
 
 
