@@ -35,6 +35,7 @@ class Cohere2Config(WindowedConfig, CohereConfig):
     model_types: ClassVar[tuple[str, ...]] = ("cohere2",)
     architectures: ClassVar[tuple[str, ...]] = ("Cohere2ForCausalLM",)
 
+    tie_word_embeddings: bool = True
     head_dim: PositiveInt | None = None
     sliding_window_pattern: PositiveInt = 4
     order_of_interleaved_layers: str | None = None
