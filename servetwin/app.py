@@ -1,46 +1,55 @@
 """The command line: what users type first."""
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from servetwin.calibrate_commands import calibrate_app
-from servetwin.compare_command import compare
-from servetwin.doctor_command import doctor
-from servetwin.explain_command import explain
-from servetwin.fact_commands import hardware, models
-from servetwin.fidelity_command import fidelity
-from servetwin.memory_command import memory
-from servetwin.parity_command import parity
-from servetwin.policies_command import policies
-from servetwin.run_command import run
-from servetwin.trace_commands import trace_app
+from servetwin.lazy_commands import LazyCommand, lazy_app
 
-app = typer.Typer(
-    name="servetwin",
-    help="A twin of an LLM inference service.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    add_completion=False,
-)
-app.command()(run)
-app.command()(compare)
-app.command()(memory)
-app.command()(explain)
-app.command()(models)
-app.command()(hardware)
-app.command()(policies)
-app.command()(parity)
-app.command()(fidelity)
-app.command()(doctor)
-app.add_typer(trace_app, name="trace")
-app.add_typer(calibrate_app, name="calibrate")
+COMMANDS = {
+    "run": LazyCommand("servetwin.run_command:run", "Simulate a scenario and write a run folder."),
+    "compare": LazyCommand("servetwin.compare_command:compare", "Compare variants of a scenario on the same requests."),
+    "memory": LazyCommand("servetwin.memory_command:memory", "Show where memory goes and how many requests fit."),
+    "explain": LazyCommand("servetwin.explain_command:explain", "Show where a step's time goes."),
+    "models": LazyCommand("servetwin.fact_commands:models", "List the models known by name."),
+    "hardware": LazyCommand("servetwin.fact_commands:hardware", "List the accelerators known by name."),
+    "policies": LazyCommand("servetwin.policies_command:policies", "List policies by kind, with their sources."),
+    "parity": LazyCommand("servetwin.parity_command:parity", "Hold the scheduler's decisions against recorded ones."),
+    "fidelity": LazyCommand("servetwin.fidelity_command:fidelity", "Hold the simulator against measured engines."),
+    "doctor": LazyCommand("servetwin.doctor_command:doctor", "Report versions, usable parts and clashing packages."),
+    "trace": LazyCommand("servetwin.app:trace_app", "Describe and fetch traces of requests."),
+    "calibrate": LazyCommand("servetwin.app:calibrate_app", "Import kernel measurements and fit them to profiles."),
+}
+TRACE_COMMANDS = {
+    "cache": LazyCommand(
+        "servetwin.trace_cache_command:cache_command", "Tell what a prefix cache would find in a trace."
+    ),
+    "describe": LazyCommand(
+        "servetwin.trace_commands:describe_command", "Describe a trace: counts, lengths, gaps, burstiness, reuse."
+    ),
+    "list": LazyCommand("servetwin.trace_commands:list_command", "List the public traces that can be fetched."),
+    "fetch": LazyCommand("servetwin.trace_commands:fetch_command", "Download a public trace, checked by its SHA-256."),
+}
+CALIBRATE_COMMANDS = {
+    "import": LazyCommand(
+        "servetwin.calibrate_commands:import_command",
+        "Write public measurements in servetwin's form, one file per kernel kind, accelerator, engine and version.",
+    ),
+    "fit": LazyCommand(
+        "servetwin.calibrate_commands:fit_command",
+        "Fit samples of one accelerator to a profile, and say how well it predicts what it has not seen.",
+    ),
+}
+
+app = lazy_app("servetwin", "A twin of an LLM inference service.", COMMANDS)
+trace_app = lazy_app("trace", COMMANDS["trace"].line, TRACE_COMMANDS)
+calibrate_app = lazy_app("calibrate", COMMANDS["calibrate"].line, CALIBRATE_COMMANDS)
 
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version  # not needed for anything else
+
         typer.echo(f"servetwin {version('servetwin')}")
         raise typer.Exit
 
@@ -52,3 +61,13 @@ def _options(
     ] = False,
 ) -> None:
     """A twin of an LLM inference service."""
+
+
+@trace_app.callback()
+def _trace() -> None:
+    """Describe and fetch traces of requests."""
+
+
+@calibrate_app.callback()
+def _calibrate() -> None:
+    """Import kernel measurements and fit them to profiles."""

@@ -21,10 +21,6 @@ from simcore.hardware import accelerator_names, load_accelerator
 _T = TypeVar("_T")
 _NCCL = "nccl"
 
-calibrate_app = typer.Typer(
-    help="Import kernel measurements and fit them to profiles.", no_args_is_help=True, rich_markup_mode=None
-)
-
 
 class SourceName(StrEnum):
     """Where measurements come from."""
@@ -36,7 +32,6 @@ class SourceName(StrEnum):
     APEX_PLUS = "apex-plus"
 
 
-@calibrate_app.command("import")
 def import_command(
     source: Annotated[SourceName, typer.Argument(help="The project whose measurements to read.")],
     system: Annotated[str | None, typer.Option(help="The device, as the project names it.")] = None,
@@ -82,7 +77,6 @@ def _fitted_types(table: SampleTable) -> SampleTable:
     return table.select(~np.any(list(unknown.values()), axis=0)) if unknown else table
 
 
-@calibrate_app.command("fit")
 def fit_command(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Samples as 'calibrate import' writes them.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the profile.")],

@@ -15,9 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from experiments.comparison import Plan, PlannedRun, carry_out, evaluate
 from experiments.comparison.folder import RUNS, check_comparison_folder, earlier_looks
-from servetwin.api import plan, save_comparison
 from servetwin.cli import INTERRUPTED
 from servetwin.compare_table import print_comparison
+from servetwin.comparing import plan, save_comparison
 from servetwin.console import console
 from simcore.core.errors import InputError
 from simcore.core.yaml_text import parse_yaml, yaml_problem

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dashboard.explain_report import render_explanation
 from dashboard.formatting import seconds, share
 from servetwin.api import prepare
 from servetwin.console import console, plain_table, print_table
@@ -50,6 +49,8 @@ def explain(
             raise InputError("--shape", str(asked), f"requests of at most {simulation.max_context_tokens} tokens")
     explanations = [explain_step(simulation, asked) for asked in shapes]
     if out is not None:
+        from dashboard.explain_report import render_explanation  # plotly is slow to import, and only a page needs it
+
         page = render_explanation(explanations, str(scenario))
         with writing(out):
             out.write_text(page, encoding="utf-8")

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.bands.bands import check_replays
-from experiments.bands.run import run_with_bands
-from servetwin.api import prepare, save
+from servetwin.api import prepare, run_prepared, save
 from servetwin.console import console
 from servetwin.run_table import print_run
 from simcore.core.errors import ServetwinError
@@ -58,7 +57,7 @@ def run(
     if strict and simulation.cost.prices.profile is None:  # known before the run
         _refuse(1.0, without_profile(simulation.scenario, simulation.accelerator))
     with _progress_bar(shown=not (as_json or quiet)) as progress:
-        result = run_with_bands(simulation, bands, progress)
+        result = run_prepared(simulation, bands, progress)
     outside = result.summary["pricing"]["outside_calibrated_range"]
     if strict and outside > MOST_OUTSIDE:
         _refuse(outside, f"at most {MOST_OUTSIDE:.0%} may be")

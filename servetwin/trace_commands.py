@@ -10,14 +10,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from dashboard.trace_plot import write_trace_plot
 from servetwin.console import console, plain_table, print_table
-from servetwin.trace_cache_command import cache_command
 from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
 from simcore.workload.fetch import fetch, known_trace, known_traces
 from simcore.workload.traces import Columns, read_trace
-
-trace_app = typer.Typer(help="Describe and fetch traces of requests.", no_args_is_help=True, rich_markup_mode=None)
 
 
 class Unit(StrEnum):
@@ -30,10 +26,6 @@ class Unit(StrEnum):
     TIMESTAMP = "timestamp"
 
 
-trace_app.command("cache")(cache_command)
-
-
-@trace_app.command("describe")
 def describe_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, JSONL (either may be .gz) or Parquet.")],
     format: Annotated[str, typer.Option(help="The trace's format; 'auto' tells it from the columns.")] = "auto",
@@ -51,6 +43,8 @@ def describe_command(
     trace = read_trace(file, format, columns, sort=True, skip_failed=True, block_tokens=block_tokens)
     description = describe_trace(file, trace)
     if plot is not None:
+        from dashboard.trace_plot import write_trace_plot  # plotly takes its time, and only figures need it
+
         write_trace_plot(trace, file.name, plot)
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(description), indent=2))
@@ -64,7 +58,6 @@ def describe_command(
         typer.echo(f"Figures: {plot}")
 
 
-@trace_app.command("list")
 def list_command() -> None:
     """List the public traces that can be fetched."""
     table = plain_table("name", "what", "size (MB)", "licence", justify="left")
@@ -73,7 +66,6 @@ def list_command() -> None:
     print_table(table, console())
 
 
-@trace_app.command("fetch")
 def fetch_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name that 'servetwin trace list' shows.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to put it in.")] = Path("traces"),

@@ -37,7 +37,7 @@ def _unknown_name(error: Exception, said: str, context: Any) -> UnknownNameError
         return None
     command = _NO_SUCH_COMMAND.fullmatch(said)
     if command is not None:
-        return UnknownNameError("the command", command[2], context.command.commands)
+        return UnknownNameError("the command", command[2], context.command.list_commands(context))
     option = getattr(error, "option_name", None)
     if option is not None and said.startswith("No such option"):
         return UnknownNameError("the option", option, _options(context))

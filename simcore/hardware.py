@@ -99,7 +99,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class _Strict(pydantic.BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 class _Sourced(_Strict):

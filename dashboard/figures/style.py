@@ -1,5 +1,7 @@
 """How every figure looks: colours that the colour-blind can tell apart, quiet axes, no box around anything."""
 
+from typing import Any
+
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -14,36 +16,46 @@ _GRID = "rgba(122, 130, 140, 0.22)"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _FONT_SIZE = 12.5
 _PANEL_HEIGHT, _MARGIN_HEIGHT = 225, 85
+_X_AXIS = {
+    "showgrid": False,
+    "zeroline": False,
+    "linecolor": GREY,
+    "ticks": "outside",
+    "tickcolor": GREY,
+    "ticklen": 4,
+}
+_TITLE = {"font": {"size": _FONT_SIZE}}
+_Y_AXIS = {"gridcolor": _GRID, "zeroline": False, "rangemode": "tozero"}
 
 
 def panels(x_title: str, *y_titles: str) -> go.Figure:
     """An empty figure of one panel per y title, stacked over a common x axis."""
     figure = make_subplots(rows=len(y_titles), cols=1, shared_xaxes=True, vertical_spacing=0.09)
-    figure.update_layout(
-        template=go.layout.Template(),
-        height=_MARGIN_HEIGHT + _PANEL_HEIGHT * len(y_titles),
-        margin={"l": 64, "r": 14, "t": 34, "b": 50},
-        paper_bgcolor="rgba(0, 0, 0, 0)",
-        plot_bgcolor="rgba(0, 0, 0, 0)",
-        font={"family": _FONT, "size": _FONT_SIZE, "color": "#3a424c"},
-        hovermode="x unified" if len(y_titles) > 1 else "closest",
-        hoverlabel={"bgcolor": "#ffffff", "font": {"color": "#1f2630"}},
-        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "bgcolor": "rgba(0, 0, 0, 0)"},
-        modebar={"bgcolor": "rgba(0, 0, 0, 0)", "color": "rgba(122, 130, 140, 0.6)", "activecolor": BLUE},
-        showlegend=True,
-    )
-    figure.update_xaxes(showgrid=False, zeroline=False, linecolor=GREY, ticks="outside", tickcolor=GREY, ticklen=4)
-    figure.update_yaxes(gridcolor=_GRID, zeroline=False, rangemode="tozero")
-    figure.update_xaxes(title_text=x_title, title_standoff=8, row=len(y_titles), col=1)
+    axes = figure.layout.to_plotly_json()
     for row, y_title in enumerate(y_titles, start=1):
-        figure.update_yaxes(title_text=y_title, title_standoff=8, row=row, col=1)
-    figure.for_each_xaxis(_title_like_ticks)
-    figure.for_each_yaxis(_title_like_ticks)
+        number = "" if row == 1 else str(row)
+        axes[f"xaxis{number}"] |= _X_AXIS | {"title": _title(x_title) if row == len(y_titles) else _TITLE}
+        axes[f"yaxis{number}"] |= _Y_AXIS | {"title": _title(y_title)}
+    # All at once: plotly takes a hundredth of a second for every single change.
+    figure.layout = {
+        **axes,
+        "template": go.layout.Template(),
+        "height": _MARGIN_HEIGHT + _PANEL_HEIGHT * len(y_titles),
+        "margin": {"l": 64, "r": 14, "t": 34, "b": 50},
+        "paper_bgcolor": "rgba(0, 0, 0, 0)",
+        "plot_bgcolor": "rgba(0, 0, 0, 0)",
+        "font": {"family": _FONT, "size": _FONT_SIZE, "color": "#3a424c"},
+        "hovermode": "x unified" if len(y_titles) > 1 else "closest",
+        "hoverlabel": {"bgcolor": "#ffffff", "font": {"color": "#1f2630"}},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "bgcolor": "rgba(0, 0, 0, 0)"},
+        "modebar": {"bgcolor": "rgba(0, 0, 0, 0)", "color": "rgba(122, 130, 140, 0.6)", "activecolor": BLUE},
+        "showlegend": True,
+    }
     return figure
 
 
-def _title_like_ticks(axis: go.layout.XAxis | go.layout.YAxis) -> None:
-    axis.title.font.size = _FONT_SIZE
+def _title(words: str) -> dict[str, Any]:
+    return _TITLE | {"text": words, "standoff": 8}
 
 
 def tint(colour: str, opacity: float = 0.16) -> str:

@@ -100,7 +100,7 @@ class AlphaBetaPrice:
 
 
 class _Strict(pydantic.BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]

@@ -121,7 +121,7 @@ class KernelPrices:
             if found:
                 return Fastest(found)
         link_bytes_per_s = fabric.bytes_per_s(topology)
-        if self.fitted_collectives:
+        if self.fitted_collectives and ranks > 1:  # of one nothing is collected, and reading the constants takes long
             return AlphaBetaPrice(alpha_beta_constants()[topology, operation], ranks, link_bytes_per_s)
         return RooflineCollective(self.roofline, link_share(operation, ranks), link_bytes_per_s)
 

@@ -20,7 +20,7 @@ class Published(BaseModel):
     reads one row, is among the active parameters.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, strict=True, frozen=True, extra="forbid")
 
     total_parameters: PositiveInt
     active_parameters: PositiveInt
@@ -31,7 +31,7 @@ class Published(BaseModel):
 class Preset(BaseModel):
     """One file of facts: ``config`` in the keys of the model's ``config.json``, ``source`` where they were read."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, strict=True, frozen=True, extra="forbid")
 
     repository: str
     source: str

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, Field, PositiveInt, ValidationError, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from simcore.core.errors import FileError, InputError
 from simcore.core.validation import explain
@@ -19,6 +28,8 @@ _LEFT_OUT = AliasChoices("modules_to_not_convert", "ignored_layers", "exclude_mo
 
 class _Method(BaseModel):
     """One way of quantising; ``quant_method`` names it."""
+
+    model_config = ConfigDict(defer_build=True)
 
     left_out: list[str] | None = Field(None, validation_alias=_LEFT_OUT)
 
@@ -68,6 +79,8 @@ class _Grouped(_Method):
 
 class _TensorScheme(BaseModel):
     """One kind of numbers of compressed-tensors."""
+
+    model_config = ConfigDict(defer_build=True)
 
     num_bits: int
     type: Literal["int", "float"]
@@ -184,6 +197,8 @@ class _ModelOpt(_Method):
 
 class _Holder(BaseModel):
     """Stands where the configuration does, so that errors name ``quantization_config``."""
+
+    model_config = ConfigDict(defer_build=True)
 
     quantization_config: Annotated[
         _Scaled | _Grouped | _CompressedTensors | _ModelOpt, Field(discriminator="quant_method")

@@ -18,8 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as parquet
+import numpy as np
 import yaml
 
 from simcore.core.errors import FileError
@@ -117,10 +116,24 @@ def _scenario_text(result: Result) -> str:
 
 
 def _write_table(columns: Columns, path: Path, summary: Mapping[str, Any]) -> None:
+    import pyarrow as pa  # slow to import, and a run of which only the summary is printed does not need it
+    import pyarrow.parquet as parquet
+
     arrays = {
-        name: pa.array(values).dictionary_encode() if name in _TEXT_COLUMNS else pa.array(values, from_pandas=True)
+        name: pa.DictionaryArray.from_arrays(*_numbered(values))
+        if name in _TEXT_COLUMNS
+        else pa.array(values, from_pandas=True)
         for name, values in columns.items()
     }
     table = pa.table(arrays).replace_schema_metadata({"schema_version": str(summary["schema_version"])})
     with path.open("wb") as file:  # Arrow takes no path that is not UTF-8
         parquet.write_table(table, file, compression="zstd")
+
+
+def _numbered(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each text, and the different texts in order of appearance."""
+    different, first, numbers = np.unique(texts, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[numbers].astype(np.int32), different[order]

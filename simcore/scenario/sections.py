@@ -41,7 +41,7 @@ Blocks = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Cluster(_Section):

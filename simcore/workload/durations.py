@@ -5,7 +5,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+
+from simcore.workload.normal import normal_cdf, normal_quantile
 
 Float64Array = NDArray[np.float64]
 
@@ -65,6 +66,6 @@ class LognormalTime:
 
     def quantile(self, uniform: Float64Array) -> Float64Array:
         """The inverse of the conditioned distribution function."""
-        up_to = ndtr(np.log(self.max_s / self.median_s) / self.sigma)
-        times: Float64Array = self.median_s * np.exp(self.sigma * ndtri(uniform * up_to))
+        up_to = normal_cdf(np.log(self.max_s / self.median_s) / self.sigma)
+        times: Float64Array = self.median_s * np.exp(self.sigma * normal_quantile(uniform * up_to))
         return times

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from simcore.workload.batch import Int64Array
+from simcore.workload.normal import normal_cdf, normal_quantile
 
 Float64Array = NDArray[np.float64]
 
@@ -66,9 +66,9 @@ class Lognormal:
     def quantile(self, uniform: Float64Array) -> Int64Array:
         """The inverse of the conditioned distribution function, rounded to the nearest whole number."""
         location = np.log(self.median)
-        below = ndtr((np.log(self.min - 0.5) - location) / self.sigma)
-        up_to = ndtr((np.log(self.max + 0.5) - location) / self.sigma)
-        normal = ndtri(below + uniform * (up_to - below))
+        below = normal_cdf((np.log(self.min - 0.5) - location) / self.sigma)
+        up_to = normal_cdf((np.log(self.max + 0.5) - location) / self.sigma)
+        normal = normal_quantile(below + uniform * (up_to - below))
         # The bounds are already met up to the last bit; clipping undoes that bit and never moves mass.
         tokens: Float64Array = np.clip(np.exp(location + self.sigma * normal), self.min, self.max)
         return np.rint(tokens).astype(np.int64)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr
 
 from simcore.workload.batch import Int64Array
 from simcore.workload.lengths import LengthDistribution
+from simcore.workload.normal import normal_cdf
 from simcore.workload.streams import random_stream
 
 Draw = Callable[[int], tuple[Int64Array, Int64Array]]
@@ -62,7 +62,7 @@ class CorrelatedPairs:
         def draw(count: int) -> tuple[Int64Array, Int64Array]:
             normals = random.standard_normal((count, 2))
             tied = correlation * normals[:, 0] + independent * normals[:, 1]
-            return self.prompt.quantile(ndtr(normals[:, 0])), self.output.quantile(ndtr(tied))
+            return self.prompt.quantile(normal_cdf(normals[:, 0])), self.output.quantile(normal_cdf(tied))
 
         return draw
 

@@ -4,6 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 import servetwin.trace_commands as commands
+from servetwin.app import trace_app
 from simcore.core.errors import FileError, UnknownNameError
 from simcore.workload.fetch import KnownTrace
 
@@ -18,7 +19,7 @@ def trace(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(commands.trace_app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(trace_app, [str(argument) for argument in arguments])
 
 
 def test_describe_prints_tables(trace):

@@ -36,7 +36,7 @@ class DecoderConfig(BaseModel):
     ``transformers`` has the same one and published files leave the key out; any other missing key is an error.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(defer_build=True, strict=True, frozen=True)
 
     model_types: ClassVar[tuple[str, ...]]
     """Values of the key ``model_type`` that name the family, its usual name first."""

@@ -18,4 +18,4 @@ LongerThanZero = Annotated[float, Field(gt=0, le=9e9)]
 class Section(BaseModel):
     """Strict: no unknown keys, no text or booleans for numbers, no infinities."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

@@ -1,4 +1,4 @@
-"""Rows of a Parquet file."""
+"""Rows of a Parquet file. Arrow is slow to import, so only reading one does so."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from simcore.core.errors import FileError
 from simcore.core.files import opening
@@ -30,6 +28,8 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[object]
 
 
 def _values(column: Any) -> list[object]:
+    import pyarrow as pa
+
     if pa.types.is_timestamp(column.type):
         nanoseconds = column.cast(pa.timestamp("ns", column.type.tz)).cast(pa.int64()).to_pylist()
         return [None if count is None else np.datetime64(count, "ns") for count in nanoseconds]
@@ -38,6 +38,9 @@ def _values(column: Any) -> list[object]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     with opening(path, "Parquet file"):
         try:
             with path.open("rb") as file, pq.ParquetFile(file) as parquet:  # Arrow takes no path that is not UTF-8
