@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-import yaml
+from simcore.core.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,5 +23,4 @@ class KnownNames:
 @cache
 def known_names() -> KnownNames:
     """The table in ``known_names.yaml``."""
-    text = (files("fidelity") / "known_names.yaml").read_text(encoding="utf-8")
-    return KnownNames(**yaml.safe_load(text))
+    return KnownNames(**read_yaml(files("fidelity") / "known_names.yaml"))

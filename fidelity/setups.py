@@ -4,19 +4,22 @@ from datetime import date
 from functools import cache
 from importlib.resources import files
 from math import ceil
-from typing import Literal
+from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from fidelity.engine_runs import EngineRun
 from fidelity.run_names import RunNames
+from simcore.core.yaml_text import read_yaml
 
 REQUESTS_PER_CLIENT = 10
 """Measured requests per unit of concurrency, where a setup states no other number. Twice the concurrency warms the
 server up before and is answered in full before measurement begins; an idle simulated server keeps nothing of that, so
 the scenario leaves it out."""
 _TRT_ALIGNMENT_TOKENS = 64
+
+_Day = Annotated[date, Field(strict=False)]
+"""A day, which YAML has as text."""
 
 
 class BalancedGroups(BaseModel):
@@ -55,8 +58,8 @@ class Setup(BaseModel):
     accelerators: list[str] | None = None
     precisions: list[str] | None = None
     versions: list[str] | None = None
-    measured_since: date | None = None
-    measured_before: date | None = None
+    measured_since: _Day | None = None
+    measured_before: _Day | None = None
     least_concurrency: int = 1
     least_prompt_tokens: int = 1
     lengths: list[int] | None = None
@@ -136,5 +139,4 @@ class Setup(BaseModel):
 @cache
 def setups() -> tuple[Setup, ...]:
     """The entries of ``harness.yaml``, in order."""
-    text = (files("fidelity") / "harness.yaml").read_text(encoding="utf-8")
-    return tuple(Setup.model_validate(entry) for entry in yaml.safe_load(text))
+    return tuple(Setup.model_validate(entry) for entry in read_yaml(files("fidelity") / "harness.yaml"))

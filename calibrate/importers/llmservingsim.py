@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from calibrate.importers.columns import CsvColumns
 from calibrate.samples import SampleTable, require_folder
 from simcore.core.errors import FileError, UnknownNameError
+from simcore.core.yaml_text import read_yaml
 from simcore.cost.model_operators import head_operators, layer_operators
 from simcore.cost.operators import MEASURED_AS
 from simcore.models import Attention, DenseFeedForward, LayerGroup, MixtureOfExperts, ModelSpec, load_model
@@ -52,10 +52,7 @@ def read_device(root: Path, device: str) -> Iterator[SampleTable]:
 
 
 def _vllm_version(meta: Path) -> str:
-    try:
-        document = yaml.safe_load(meta.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise FileError(meta, f"cannot be read ({error})") from error
+    document = read_yaml(meta)
     version = document.get("vllm_version") if isinstance(document, dict) else None
     if not isinstance(version, str):
         raise FileError(meta, "has no vllm_version, expected the version that was profiled")

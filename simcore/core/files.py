@@ -5,10 +5,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources.abc import Traversable
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from simcore.core.errors import FileError
+
+MOST_BYTES = 1 << 28
+"""Of a file that is read as a whole; what is larger is none that anybody wrote by hand."""
+_MOST_DIGITS = 309
+"""Of a whole number that floating point can count with."""
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
@@ -48,8 +54,10 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 def read_text(file: Path | Traversable, kind: str, shown: str | None = None) -> str:
     """The UTF-8 text of a file; raises ``FileError``, which calls it ``shown`` if that is given."""
     path = shown or str(file)
-    with opening(path, kind):
-        content = file.read_bytes()
+    with opening(path, kind), file.open("rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise FileError(path, f"is larger than {MOST_BYTES >> 20} MiB, expected a {kind}")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -61,11 +69,33 @@ def read_json(path: Path) -> Any:
     """What a JSON file holds; raises ``FileError``, naming the line where one is to blame."""
     text = read_text(path, "JSON file")
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError as error:
         raise FileError(path, f"not valid JSON ({error.msg})", error.lineno) from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list in a list in a list ...
         raise FileError(path, f"not valid JSON ({json_problem(error)})") from None
+
+
+def parse_json(text: str, **hooks: Any) -> Any:
+    """What a JSON text holds; ``hooks`` are those of ``json.loads``.
+
+    Raises ``ValueError`` for what is no JSON, and for numbers that floating point cannot count with, NaN and infinity
+    included; ``RecursionError`` for what is nested too deeply.
+    """
+    return json.loads(text, **{"parse_int": _whole, "parse_float": _finite, "parse_constant": _no_number, **hooks})
+
+
+def _whole(text: str) -> int:
+    return int(text) if len(text) <= _MOST_DIGITS else _no_number(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if isfinite(number) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:_MOST_DIGITS]} is a number beyond all bounds")
 
 
 def json_problem(error: ValueError | RecursionError) -> str:

@@ -86,7 +86,7 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
         raise InputError("engine", engine, f"one of {', '.join(engine_names())}")
     if engine not in engine_names():
         raise UnknownNameError("engine", engine, engine_names())
-    preset = yaml.safe_load((files("simcore.engines") / f"{engine}.yaml").read_text(encoding="utf-8"))
+    preset = read_yaml(files("simcore.engines") / f"{engine}.yaml")
     complete = _merged(preset, _with_named_policies(document))
     try:
         scenario = Scenario.model_validate(complete)

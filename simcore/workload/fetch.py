@@ -13,10 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
-import yaml
-
 from simcore.core.errors import FileError, UnknownNameError
 from simcore.core.files import opening
+from simcore.core.yaml_text import read_yaml
 
 _CHUNK_BYTES = 1 << 20
 _TIMEOUT_S = 60
@@ -39,7 +38,7 @@ class KnownTrace:
 
 def known_traces() -> dict[str, KnownTrace]:
     """All traces that can be fetched, by name."""
-    listed = yaml.safe_load(files("simcore.workload").joinpath("known_traces.yaml").read_text(encoding="utf-8"))
+    listed = read_yaml(files("simcore.workload") / "known_traces.yaml")
     return {name: KnownTrace(name=name, **facts) for name, facts in listed.items()}
 
 

@@ -161,14 +161,17 @@ VALUES = [
     ("scheduler.ordering=[fcfs]", "scheduler.ordering is ['fcfs'], expected the name of a policy, or a mapping"),
     ("cluster.routing={}", "cluster.routing.name is missing, expected one of"),
     ("scheduler.batching.max_batched_tokens=0", "scheduler.batching.max_batched_tokens is 0, expected a whole number"),
-    ("scheduler.batching.max_batched_tokens=.nan", "scheduler.batching.max_batched_tokens is nan, expected a whole"),
+    (
+        "scheduler.batching.max_batched_tokens=.nan",
+        "max_batched_tokens is '.nan', expected a value in YAML",
+    ),
     ("scheduler.reserve_whole_prompt=1", "scheduler.reserve_whole_prompt is 1, expected true or false."),
     ("host.step_s=-1", "host.step_s is -1, expected a number of at least 0 and of at most 3600."),
     ("efficiency.matmul_compute=1.5", "efficiency.matmul_compute is 1.5, expected a number of at least 0.001"),
     ("slo=", "slo is empty, expected a mapping of ttft_s, tpot_s, e2e_s."),
     ("slo.ttft_s=2", "slo.ttft_s is 2, expected a mapping of p50, p90, p95, p99, p999."),
     ("slo.ttft_s.p99=2s", "slo.ttft_s.p99 is '2s', expected a number greater than 0"),
-    ("slo.ttft_s.p99=.nan", "slo.ttft_s.p99 is nan, expected a finite number."),
+    ("slo.ttft_s.p99=.nan", "--set slo.ttft_s.p99 is '.nan', expected a value in YAML ('.nan' is no finite number)."),
     ("measurement={warmup_s: 5, end_s: 5}", "measurement.end_s is 5, expected more than the warmup_s of 5."),
     ("workload=", "workload is empty, expected a mapping with trace, or with arrivals, lengths and a number of"),
     ("workload={}", "workload.arrivals is missing, expected a mapping whose name is one of closed-loop,"),
@@ -178,13 +181,22 @@ VALUES = [
     ("workload.arrivals=poisson", "workload.arrivals is 'poisson', expected a mapping whose name is one of"),
     ("workload.arrivals.rate_per_s=-1", "workload.arrivals.rate_per_s is -1, expected a number greater than 0."),
     ("workload.arrivals.rate_per_s=0", "workload.arrivals.rate_per_s is 0, expected a number greater than 0."),
-    ("workload.arrivals.rate_per_s=.nan", "workload.arrivals.rate_per_s is nan, expected a finite number."),
-    ("workload.arrivals.rate_per_s=.inf", "workload.arrivals.rate_per_s is inf, expected a finite number."),
+    (
+        "workload.arrivals.rate_per_s=.nan",
+        "workload.arrivals.rate_per_s is '.nan', expected a value in YAML",
+    ),
+    (
+        "workload.arrivals.rate_per_s=.inf",
+        "workload.arrivals.rate_per_s is '.inf', expected a value in YAML",
+    ),
     ("workload.arrivals.rate_per_s=true", "workload.arrivals.rate_per_s is true, expected a number greater than 0."),
     ("workload.arrivals.rate_per_s=fast", "workload.arrivals.rate_per_s is 'fast', expected a number greater than 0."),
     ("workload.arrivals.rate_per_s=1e-300", "workload.requests is 20, expected so few that all arrive within 291"),
     ("workload.output_tokens.tokens=-5", "workload.output_tokens.tokens is -5, expected a whole number of at least 1"),
-    ("workload.output_tokens.tokens=.nan", "workload.output_tokens.tokens is nan, expected a whole number"),
+    (
+        "workload.output_tokens.tokens=.nan",
+        "workload.output_tokens.tokens is '.nan', expected a value in",
+    ),
     ("workload.output_tokens.tokens=true", "workload.output_tokens.tokens is true, expected a whole number"),
     ("workload.output_tokens.tokens=long", "workload.output_tokens.tokens is 'long', expected a whole number"),
     (
@@ -201,12 +213,15 @@ VALUES = [
     ("workload={trace: good.csv, rate_scale: 1e-300}", "workload.rate_scale is 1e-300, expected a scale at which all"),
     ("seed", "--set is 'seed', expected KEY=VALUE, such as"),
     ("a." * 1000 + "b=1", "expected a key of at most 20 levels."),
-    (f"slo={'{a: ' * 200}1{'}' * 200}", "--set slo is nested too deeply, expected at most 20 levels."),
+    (f"slo={'{a: ' * 200}1{'}' * 200}", "expected a value in YAML (it is nested too deeply, beyond 50 levels)."),
     (f"slo={'[' * 5000}", "it is nested too deeply"),
     (f"seed={'9' * 5000}", "expected a value in YAML (the value '9999"),
-    ("seed=&a [*a]", "--set seed is nested too deeply, expected at most 20 levels."),
+    ("seed=&a [*a]", "expected a value in YAML ('a' stands for a value that would hold itself)."),
     ("seed=[1", "--set seed is '[1', expected a value in YAML (expected ',' or ']'"),
-    ("seed=!!int x", "--set seed is '!!int x', expected a value in YAML (the value 'x' cannot be read)."),
+    (
+        "seed=!!int x",
+        "expected a value in YAML (the tag 'tag:yaml.org,2002:int' stands where",
+    ),
 ]
 
 
@@ -301,7 +316,7 @@ def test_references_that_multiply(refusal, tmp_path):
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     path = tmp_path / "many.yaml"
     path.write_text("\n".join(lines))
-    assert refusal(scenario=path) == "the scenario is too large, expected at most 1,000,000 values."
+    assert refusal(scenario=path).startswith("many.yaml, line 6: not valid YAML: it is too large, with more")
 
 
 def test_a_scenario_that_is_no_file(refusal, tmp_path):

@@ -3,20 +3,17 @@
 from collections.abc import Collection
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
-import yaml
 from pydantic import ConfigDict, Field
 
-from simcore.core.errors import FileError, UnknownNameError
-from simcore.core.files import read_text
+from simcore.core.errors import UnknownNameError
 from simcore.core.validation import explain
+from simcore.core.yaml_text import read_yaml
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 
 PROFILE_FILE = "profile.yaml"
-_YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The one in C, where PyYAML was built with it, takes a tenth of the time."""
 
 
 class _Strict(pydantic.BaseModel):
@@ -97,13 +94,8 @@ class ProfileDocument(_Strict):
 def read_document(folder: Traversable | Path, kinds: Collection[str]) -> ProfileDocument:
     """The document of a profile's folder. Raises ``FileError`` or ``InputError``, also for other kernel kinds."""
     shown = str(folder / PROFILE_FILE)
-    text = read_text(folder / PROFILE_FILE, "kernel profile", shown)
     try:
-        document: Any = yaml.load(text, _YAML_LOADER)
-    except yaml.YAMLError as error:
-        raise FileError(shown, f"not valid YAML ({error})") from error
-    try:
-        found = ProfileDocument.model_validate(document)
+        found = ProfileDocument.model_validate(read_yaml(folder / PROFILE_FILE))
     except pydantic.ValidationError as error:
         raise explain(error, ProfileDocument, f"{shown}: ") from error
     for kind in found.tables:
