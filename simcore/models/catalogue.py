@@ -28,14 +28,31 @@ class Published(BaseModel):
     source: str
 
 
+class Exact(BaseModel):
+    """What a reading of the configuration must come to, to the last one: parameters, and KV bytes in 16 bits.
+
+    ``source`` says who counted, as the reader's own result would prove nothing.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    parameters: PositiveInt
+    kv_bytes_per_token: PositiveInt
+    source: str
+
+
 class Preset(BaseModel):
-    """One file of facts: ``config`` in the keys of the model's ``config.json``, ``source`` where they were read."""
+    """One file of facts: ``config`` in the keys of the model's ``config.json``, ``source`` where they were read.
+
+    The tests hold the reading of each to ``published`` and ``exact``.
+    """
 
     model_config = ConfigDict(defer_build=True, strict=True, frozen=True, extra="forbid")
 
     repository: str
     source: str
     published: Published
+    exact: Exact
     config: dict[str, Any]
 
 
