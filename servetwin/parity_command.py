@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fidelity.parity import first_difference, read_recording
+from fidelity.parity import first_difference, read_recording, unread
 
 
 def parity(
@@ -13,16 +13,19 @@ def parity(
 ) -> None:
     """Hold the scheduler's decisions against recorded ones.
 
-    The exit code is 1 if any differs; the first that does is shown.
+    Says for each recording what it was taken for and which fields of its steps were compared. The exit code is 1 if any
+    differs; the first that does is shown.
     """
     differ = False
     for path in files:
         recording = read_recording(path)
         difference = first_difference(recording)
         differ |= difference is not None
-        verdict = f"{len(recording.steps)} steps equal" if difference is None else f"differs at {difference}"
-        typer.echo(f"{path.name}: {verdict}")
-        if recording.unread:
-            typer.echo(f"Warning: {path.name} states what is not looked at: {', '.join(recording.unread)}.", err=True)
+        steps = len(recording.recorded_steps)
+        verdict = f"{steps} steps equal" if difference is None else f"differs at {difference}"
+        typer.echo(f"{path.name}: {verdict} ({recording.kind}; compared {', '.join(recording.compared)})")
+        ignored = unread(recording)
+        if ignored:
+            typer.echo(f"Warning: {path.name} states what is not looked at: {', '.join(ignored)}.", err=True)
     if differ:
         raise typer.Exit(1)

@@ -24,10 +24,14 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The prompt of a request in runs, and the identity of its first output token, from which the output counts on."""
+    """The prompt of a request in runs, and the identity of its first output token, from which the output counts on.
+
+    ``output`` is what the output begins with where others may say the same, in runs; identities count on after it.
+    """
 
     prompt: Sequence[Run]
     output_first: int
+    output: Sequence[Run] = ()
 
 
 def join_runs(runs: Iterable[Run]) -> Iterator[Run]:

@@ -22,6 +22,7 @@ class Request:
     ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
     ``cached_tokens`` of the prompt were in memory already when it was first scheduled;
     ``first_token_due_ns`` and ``due_ns`` are when its client gives up if it then has no token, or not the last.
+    ``unknown_tokens`` of its last ones are still to be told to a scheduler that plans ahead of results.
     ``ticket`` marks its place in a queue, ``UNSET`` while it is in none.
     ``lost_token_ns`` is when a preempted request got its last token, until it gets the next. ``content`` is None where
     nothing is known of it. ``done`` comes when the request has ended, with False if it was turned away.
@@ -42,6 +43,7 @@ class Request:
     pool: DecodePool | None = None
     origin: int = 0
     admission: int = 0
+    unknown_tokens: int = 0
     ticket: int = UNSET
     preemptions: int = 0
     cached_tokens: int = 0

@@ -22,7 +22,11 @@ class KVBlockManager(Paging):
     are given up, by default that of their release; ``expiry`` bounds how long they may be found.
 
     Blocks for decoding requests are allocated for all of them together and settled when one leaves: until then, which
-    of them has which makes no difference.
+    of them has which makes no difference. Where others may say what a request generates, ``publish_generated`` lets
+    them find it earlier.
+
+    A request may lose its memory in the step that has just given it tokens. The blocks that these would have filled
+    stay published, as in vLLM, though they were never computed; an engine that reads them must ``withdraw_uncomputed``.
 
     With ``tiers_below``, these take copies: it is noted what was published since ``newly_published`` was asked last.
     """
@@ -38,6 +42,7 @@ class KVBlockManager(Paging):
         "_tables",
         "_tiers_below",
         "_unsettled",
+        "_withdraw_uncomputed",
         "forgets",
     )
 
@@ -50,8 +55,10 @@ class KVBlockManager(Paging):
         order: FreeOrder | None = None,
         expiry: Expiry | None = None,
         tiers_below: bool = False,
+        withdraw_uncomputed: bool = False,
     ) -> None:
         super().__init__(total_blocks, block_size_tokens)
+        self._withdraw_uncomputed = withdraw_uncomputed
         self.forgets = self._prefix_caching = prefix_caching
         self._tiers_below = tiers_below
         self._noted: list[tuple[BlockKeys, int, int]] = []
@@ -112,15 +119,23 @@ class KVBlockManager(Paging):
         """A waiting request will not come back: its keys are given up."""
         self._keys.forget(request)
 
+    def publish_generated(self, request: Request, tokens: int) -> None:
+        """Let the full blocks of the first ``tokens`` tokens of a request be found that decodes."""
+        if self._prefix_caching and tokens // self.block_size_tokens > self._published_blocks[request.number]:
+            self._settle(request, tokens)
+            self._publish(request, tokens)
+
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them.
 
         What it ``comes_back`` for is found by its keys like anything else.
         """
-        self._settle(request, request.computed_tokens + granted_tokens)
-        if granted_tokens:
-            self._pool.withdraw(self._tables[request.number][request.computed_tokens // self.block_size_tokens :])
-        self._publish(request, request.computed_tokens)
+        tokens = request.computed_tokens + granted_tokens
+        self._settle(request, tokens)
+        if granted_tokens and self._withdraw_uncomputed:
+            tokens = request.computed_tokens
+            self._pool.withdraw(self._tables[request.number][tokens // self.block_size_tokens :])
+        self._publish(request, tokens - request.unknown_tokens)
         del self._published_blocks[request.number]
         self._give_back(self._pool.release(self._tables.pop(request.number)))
         if not comes_back:

@@ -54,6 +54,7 @@ class KVGroupManager(GroupPaging):
         "_prefix_caching",
         "_tables",
         "_unsettled",
+        "_withdraw_uncomputed",
         "forgets",
         "timed",
     )
@@ -68,8 +69,10 @@ class KVGroupManager(GroupPaging):
         namespace: Namespace = one_for_all,
         order: FreeOrder | None = None,
         expiry: Expiry | None = None,
+        withdraw_uncomputed: bool = False,
     ) -> None:
         super().__init__(total_blocks, block_size_tokens, layout, max_chunk_tokens)
+        self._withdraw_uncomputed = withdraw_uncomputed
         self.timed = expiry is not None
         self.forgets = self._prefix_caching = prefix_caching
         self._pool = BlockPool(total_blocks, order, expiry)
@@ -155,11 +158,13 @@ class KVGroupManager(GroupPaging):
         What it ``comes_back`` for is found by its keys like anything else.
         """
         tables, computed_tokens = self._tables[request.number], request.computed_tokens
-        self._settle(tables, computed_tokens + granted_tokens)
-        if granted_tokens:
+        tokens = computed_tokens + granted_tokens
+        self._settle(tables, tokens)
+        if granted_tokens and self._withdraw_uncomputed:
+            tokens = computed_tokens
             for table in tables:
-                self._pool.withdraw(table.blocks[computed_tokens // self.block_size_tokens - table.passed :])
-        self._publish(request, computed_tokens)
+                self._pool.withdraw(table.blocks[tokens // self.block_size_tokens - table.passed :])
+        self._publish(request, tokens - request.unknown_tokens)
         self.pauses(request)
         del self._tables[request.number]
         self._give_back(sum(self._pool.release(table.blocks) for table in tables))

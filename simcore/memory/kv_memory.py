@@ -138,6 +138,9 @@ class KVMemory(ABC):
     def computed(self, request: Request) -> None:
         """Take note that a request has computed the chunk of its prompt that it was given blocks for."""
 
+    def publish_generated(self, request: Request, tokens: int) -> None:
+        """Let others find what a request that decodes has generated, up to its first ``tokens``: a no-op by default."""
+
     def can_fork(self, parent: Request) -> bool:
         """Whether a sequence could share the blocks of a running one, with a partly filled last block of its own."""
         return False

@@ -181,6 +181,10 @@ class KVPartitions(KVMemory):
         assert not isinstance(part, KVRadixManager)
         return part.load(request, pinned_tokens)
 
+    def publish_generated(self, request: Request, tokens: int) -> None:
+        """Let others find what a request has generated while it still decodes."""
+        self.part_of(request).publish_generated(request, tokens)
+
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
         self.part_of(request).release(request, granted_tokens, comes_back)

@@ -44,7 +44,7 @@ class RequestKeys:
         if content is None:
             own = blake2b(b"request %d" % request.number, digest_size=12).digest()
             return BlockKeys([Run(0, ENDLESS)], self._block_size_tokens, own)
-        runs = [*content.prompt, Run(content.output_first, ENDLESS)]
+        runs = [*content.prompt, *content.output, Run(content.output_first, ENDLESS)]
         return BlockKeys(runs, self._block_size_tokens, self._namespace(request))
 
     def forget(self, request: Request) -> None:

@@ -24,8 +24,8 @@ def fill_under_contention(
     Where memory runs short, victims are preempted to be computed again ("recompute"), swapped out if there is room and
     else computed again ("swap"), or dropped ("reject"), or whoever needs a block sits this step out ("wait"); if then
     nobody could run, victims are preempted after all. A victim that this step had already served gives its tokens and
-    blocks back; a request that is computed again as its own victim ends the step for those after it. Unlike the plain
-    way this walks the batch, so it is for steps in which something gives.
+    blocks back. Where a request is its own victim, the step goes on with the next; the latest one has no next. Unlike
+    the plain way this walks the batch, so it is for steps in which something gives.
     """
     memory, pool = scheduler.memory, scheduler.pool
     budget = limits.max_batched_tokens
@@ -36,7 +36,7 @@ def fill_under_contention(
     for request in running:
         if budget == 0:
             break
-        if request.number not in scheduler.running:
+        if request.number not in scheduler.running or request.number in scheduler.ending:
             continue
         if request.pool is not None:
             if not limits.decode:
@@ -53,17 +53,16 @@ def fill_under_contention(
             victim = scheduler.running[scheduler.preemption.victim(_useful(scheduler, request)).number]
             granted = served.pop(victim.number, 0)
             budget += granted
-            if mode == "reject":
+            ends_anyway = victim.number in scheduler.ending
+            if mode == "reject" and not ends_anyway:
                 scheduler.drop(victim, granted)
                 plan.dropped = [*plan.dropped, victim]
                 continue
-            if mode == "swap" and swap_out(scheduler, victim, granted, now_ns):
+            if mode == "swap" and not ends_anyway and swap_out(scheduler, victim, granted, now_ns):
                 plan.swapped_out = [*plan.swapped_out, victim]
             else:
                 scheduler.preempt(victim, now_s, granted)
             plan.preempted = [*plan.preempted, victim]
-        if request.number not in scheduler.running and mode == "recompute" and not memory.partitioned:
-            break  # as vLLM does: where a request gives way itself, nobody after it is served
         if request.number in scheduler.running:
             if request.pool is not None:
                 memory.extend(request, blocks)
@@ -71,7 +70,7 @@ def fill_under_contention(
                 memory.grow(request, tokens)
             served[request.number] = tokens
             budget -= tokens
-    if plan.short_of_memory and not served:
+    if plan.short_of_memory and not served and not scheduler.ending:
         return fill_under_contention(scheduler, limits, now_ns, "recompute")
     _list(plan, scheduler, served, limits)
     return plan

@@ -62,8 +62,9 @@ class Scheduler(SchedulerState):
         inherit_priority: bool = False,
         loading: Loading | None = None,
         swapping: Swapping | None = None,
+        ends_late: bool = False,
     ) -> None:
-        super().__init__(ordering, batching, memory, window_tokens, loading, swapping)
+        super().__init__(ordering, batching, memory, window_tokens, loading, swapping, ends_late)
         self.preemption = preemption
         self.predictors = (*ordering.predictors, *preemption.predictors)
         self.reserve_whole_prompt = reserve_whole_prompt
@@ -105,8 +106,9 @@ class Scheduler(SchedulerState):
             plan.preempted = [*displaced, *plan.preempted]
         settled = not (self.inherit_priority and plan.short_of_memory)
         if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
-            full = len(self.running) >= limits.max_running_requests
-            plan.stable_steps = 1 if self._one_by_one else limits.stable_steps
+            full = len(self.running) - len(self.ending) >= limits.max_running_requests
+            one_by_one = self._one_by_one or self.ending or self._generates_for_others
+            plan.stable_steps = 1 if one_by_one else limits.stable_steps
             if self._frees_window_blocks and not full and (self.waiting.size or self.some_are_away()):
                 plan.stable_steps = 1  # windows give back blocks meanwhile
             if self.waiting.size:
@@ -119,6 +121,7 @@ class Scheduler(SchedulerState):
             plan.admits_arrivals = room or self._displacement is not None
         if limits.retry_at_s is not None:
             plan.retry_ns = round(limits.retry_at_s * NS_PER_S)
+        self._last_plan = plan
         return plan
 
     def _order_stands(self, full: bool) -> int:
@@ -141,6 +144,8 @@ class Scheduler(SchedulerState):
 
     def _fill(self, limits: StepLimits, now_ns: int) -> BatchPlan:
         plan = self._fill_running(limits) or fill_under_contention(self, limits, now_ns, self._preemption_mode)
+        if self._generates_for_others:
+            self.publish_generated(plan)
         contended = plan.preempted or plan.dropped or plan.short_of_memory
         if contended or (self._some_go_before and not self._admit_those_before(plan, limits, now_ns)):
             return plan

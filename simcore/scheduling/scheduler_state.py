@@ -23,6 +23,9 @@ class SchedulerState(SchedulerView):
 
     A request waits, runs and prefills, runs and decodes, and is complete. Any may be dropped; one that runs may be
     preempted, and then waits again, or is swapped out until it runs on.
+
+    With ``ends_late`` a step is planned before the result of the one before it is known. So who has got its last token
+    is ``ending`` for one plan more: it keeps its slot and memory, but is not served again.
     """
 
     __slots__ = (
@@ -30,9 +33,13 @@ class SchedulerState(SchedulerView):
         "_batching_forgets",
         "_displacement",
         "_frees_window_blocks",
+        "_generates_for_others",
+        "_last_plan",
         "_latest_decoding_admission",
         "_ordering_forgets",
         "batching",
+        "ending",
+        "ends_late",
         "groups",
         "incoming",
         "loading",
@@ -55,8 +62,13 @@ class SchedulerState(SchedulerView):
         window_tokens: tuple[int, ...] = (),
         loading: Loading | None = None,
         swapping: Swapping | None = None,
+        ends_late: bool = False,
     ) -> None:
         self.now_s = 0.0
+        self.ends_late = ends_late
+        self.ending: dict[int, Request] = {}
+        self._generates_for_others: dict[int, Request] = {}
+        self._last_plan = BatchPlan()
         self.step_price = None
         self.ordering = ordering
         self.batching = batching
@@ -142,6 +154,15 @@ class SchedulerState(SchedulerView):
             self.groups.group_of(request).joined(request, new_tokens)
         if self._displacement is not None:
             self._displacement.decodes(request, self.now_s)
+        if request.content is not None and request.content.output:
+            self._generates_for_others[request.number] = request
+
+    def publish_generated(self, plan: BatchPlan) -> None:
+        """Let others find the blocks that the planned step fills with what was generated, as far as that is known."""
+        left_out = {request.number for request in plan.stalled}
+        for number, request in self._generates_for_others.items():
+            if plan.decoding and number not in left_out:
+                self.memory.publish_generated(request, request.tokens_in_memory + 1 - self.ends_late)
 
     def commit_decodes(self, plan: BatchPlan, steps: int) -> None:
         """Take note that the plan's decoding requests gained ``steps`` tokens each."""
@@ -178,7 +199,14 @@ class SchedulerState(SchedulerView):
         self.memory.slide_decoding(self.pool)
 
     def preempt(self, request: Request, now_s: float, granted_tokens: int = 0) -> None:
-        """Free what a running request holds and put it back into the queue; its tokens will be computed again."""
+        """Free what a running request holds and put it back into the queue; its tokens will be computed again.
+
+        One that is ending leaves for good: its last token is on its way.
+        """
+        if request.number in self.ending:
+            request.preemptions += 1
+            self._release_ended(request)
+            return
         self.take_memory(request, granted_tokens)
         request.computed_tokens = 0
         if self._batching_forgets:
@@ -203,9 +231,25 @@ class SchedulerState(SchedulerView):
         self.waiting.push(request, self.now_s)
 
     def finish(self, request: Request) -> None:
-        """Free what a running request holds: it is complete."""
-        self._free(request, True)
+        """Free what a running request holds, at once or after the next plan: it is complete."""
+        if self.ends_late:
+            request.unknown_tokens = self._leave(request, True)
+            self.ending[request.number] = request
+        else:
+            self._free(request, True)
         self._forget(request)
+
+    def release_ended(self) -> list[Request]:
+        """Free what those hold that were ending when the last step was planned; returns them."""
+        ended = list(self.ending.values())
+        for request in ended:
+            request.unknown_tokens = 0
+            self._release_ended(request)
+        return ended
+
+    def _release_ended(self, request: Request) -> None:
+        self.memory.release(request)
+        del self.ending[request.number], self.running[request.number]
 
     def drop(self, request: Request, granted_tokens: int = 0) -> None:
         """Forget a request, and free what it holds, if anything: it will never be complete.
@@ -225,6 +269,14 @@ class SchedulerState(SchedulerView):
         self._forget(request)
 
     def _free(self, request: Request, finished: bool, granted_tokens: int = 0, comes_back: bool = False) -> None:
+        request.unknown_tokens = self.ends_late and self._in_flight(request)
+        self._leave(request, finished)
+        self.memory.release(request, granted_tokens, comes_back)
+        request.unknown_tokens = 0
+        del self.running[request.number]
+
+    def _leave(self, request: Request, finished: bool) -> bool:
+        """Take a request out of its group and the decode pool; returns whether it was in that."""
         decoding = request.pool is not None
         if self.groups is not None:
             self.groups.group_of(request).left(request, decoding, finished)
@@ -232,8 +284,14 @@ class SchedulerState(SchedulerView):
             request.known_output_tokens = request.generated_tokens
             request.computed_tokens = self.pool.leave(request.origin)
             request.pool = None
-        self.memory.release(request, granted_tokens, comes_back)
-        del self.running[request.number]
+            self._generates_for_others.pop(request.number, None)
+        return decoding
+
+    def _in_flight(self, request: Request) -> bool:
+        """Whether the step planned last decodes a request, so that a plan made meanwhile does not know its result."""
+        if request.pool is None or request.generated_tokens == request.known_output_tokens:
+            return False
+        return self._last_plan.decoding > 0 and request not in self._last_plan.stalled
 
     def _forget(self, request: Request) -> None:
         """Tell policies that keep books of requests that one is no more."""

@@ -1,23 +1,18 @@
-"""The scheduler against recorded decisions of a real one (vLLM V1), step by step."""
+"""The scheduler against recorded decisions of real ones, step by step."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
-from fidelity.parity import first_difference, read_recording
+from fidelity.parity import first_difference, read_recording, unread
 from simcore.core.errors import FileError, InputError
 
-KINDS = (
-    "steady",
-    "burst",
-    "few-slots",
-    "capped-prefill",
-    "long-prompts",
-    "kv-pressure",
-    "kv-pressure-no-reserve",
-    "priority",
-    "shared-prefix",
-    "shared-prefix-pressure",
+DATA = Path(os.environ.get("SERVETWIN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+ORACLE = DATA.parent / "oracle"
+FILES = sorted(
+    str(path.relative_to(ORACLE)) for folder in ("", "more", "async") for path in (ORACLE / folder).glob("*.json")
 )
 
 
@@ -26,9 +21,14 @@ def recordings(shared_data):
     return shared_data.parent / "oracle"
 
 
-@pytest.mark.parametrize("name", [f"{kind}-{run}" for kind in KINDS for run in (1, 2)])
+@pytest.mark.parametrize("name", FILES or ["steady-1.json"])
 def test_every_decision_equals_the_recorded_one(name, recordings):
-    assert first_difference(read_recording(recordings / f"{name}.json")) is None
+    assert first_difference(read_recording(recordings / name)) is None
+
+
+def test_each_kind_of_recording_is_told(recordings):
+    kinds = {folder: read_recording(recordings / folder / "steady-1.json").kind for folder in ("", "async")}
+    assert kinds == {"": "vLLM V1, synchronous", "async": "vLLM V1, asynchronous"}
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_every_decision_equals_the_recorded_one(name, recordings):
         ("free_blocks_after", lambda step: step.update(free_blocks_after=step["free_blocks_after"] - 1)),
         ("scheduled", lambda step: step.update(scheduled=dict(reversed(step["scheduled"].items())))),
         ("finished", lambda step: step.update(finished=[0])),
-        ("preempted", lambda step: step.update(preempted=[1])),
+        ("preempted", lambda step: step.update(preempted=[2, 1])),
         ("cached_tokens", lambda step: step.update(cached_tokens={"1": 16})),
     ],
 )
@@ -69,6 +69,11 @@ def renamed(part, key, other):
             lambda document: document["requests"][0].update(prompt=[[5, 9000]]),
             r"requests\.0\.prompt is 9000 tokens long, expected fewer",
         ),
+        (lambda document: document["engine"].update(name="tgi"), "engine.name is 'tgi', expected one of vllm"),
+        (lambda document: document["engine"].update(async_scheduling="maybe"), r"engine\.async_scheduling is 'maybe'"),
+        (lambda document: document["engine"].update(batch_queue=3), r"engine\.batch_queue is 3"),
+        (lambda document: document["engine"].update(speculative=4), r"engine\.speculative is an unknown field"),
+        (lambda document: document["config"].update(watermark=0.1), r"config\.watermark is an unknown field"),
         (lambda document: document["config"].update(block_size=10**400), r"config\.block_size is"),
         (lambda document: document["requests"][0].update(prompt=[[10**400, 5]]), r"requests\.0\.prompt"),
         (lambda document: document["requests"][0].update(id=10**400), r"requests\.0\.id is"),
@@ -91,12 +96,12 @@ def test_a_recording_that_cannot_be_is_refused(change, said, recordings, tmp_pat
 
 def test_what_only_the_recorder_knows_is_named_and_not_read(recordings, tmp_path):
     document = json.loads((recordings / "burst-1.json").read_text())
-    assert read_recording(recordings / "burst-1.json").unread == ()
-    document["config"]["seed"] = 3
+    assert unread(read_recording(recordings / "burst-1.json")) == ()
+    document["requests"][0]["seed"] = 3
     document["host"] = "lab"
     (tmp_path / "changed.json").write_text(json.dumps(document))
     recording = read_recording(tmp_path / "changed.json")
-    assert set(recording.unread) == {"seed", "host"}
+    assert set(unread(recording)) == {"seed", "host"}
     assert first_difference(recording) is None
 
 
@@ -119,3 +124,17 @@ def test_what_is_no_recording_is_refused(tmp_path):
     (tmp_path / "empty.json").write_text("{}")
     with pytest.raises(InputError, match="config is missing"):
         read_recording(tmp_path / "empty.json")
+
+
+@pytest.mark.parametrize("form", ["", "async"])
+def test_a_request_may_be_given_up(form, recordings, tmp_path):
+    """It is never served again, and whoever waited for its slot is."""
+    document = json.loads((recordings / form / "few-slots-1.json").read_text())
+    first = document["requests"][0]
+    last = next(number for number, step in enumerate(document["steps"]) if first["id"] in step["finished"])
+    first["abort_step"] = last - 20
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    difference = first_difference(read_recording(tmp_path / "changed.json"))
+    assert (difference.step, difference.what) == (last - 20, "scheduled")
+    assert str(first["id"]) in map(str, dict(difference.recorded))
+    assert first["id"] not in dict(difference.ours)

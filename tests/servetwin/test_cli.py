@@ -330,3 +330,20 @@ def test_an_interrupt_leaves_nothing_behind(scenario_file, tmp_path):
     assert process.returncode == 130
     assert b"Traceback" not in err
     assert list(tmp_path.iterdir()) == [scenario_file]
+
+
+def test_parity_says_what_it_compared(command, shared_data, tmp_path):
+    recording = shared_data.parent / "oracle" / "async" / "long-prompts-2.json"
+    ended = command("parity", str(recording))
+    assert (ended.code, ended.err) == (0, "")
+    steps = len(json.loads(recording.read_text())["steps"])
+    assert ended.out == (
+        f"long-prompts-2.json: {steps} steps equal (vLLM V1, asynchronous; compared preempted, scheduled, "
+        "cached_tokens, finished, free_blocks_after)\n"
+    )
+    document = json.loads(recording.read_text())
+    document["steps"][3]["free_blocks_after"] -= 1
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    ended = command("parity", str(tmp_path / "changed.json"))
+    assert ended.code == 1
+    assert "differs at step 3, free_blocks_after" in ended.out

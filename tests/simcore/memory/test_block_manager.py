@@ -44,6 +44,7 @@ class Service(RuleBasedStateMachine):
             namespace=lambda request: request.tenant.encode(),
             order=order,
             expiry=Expiry(50.0, lambda: self.now_s),
+            withdraw_uncomputed=True,
         )
         self.requests, self.running, self.waiting = [], [], []
         self.loads, self.pins = 0, set()
@@ -223,6 +224,41 @@ def test_a_prefix_is_found_up_to_the_last_token_but_one():
 def test_without_prefix_caching_nothing_is_found():
     memory = KVBlockManager(100, BLOCK_SIZE)
     assert [served(memory, request_of(number, (0, 16))) for number in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize(("withdraw", "found"), [(True, 4), (False, 8)])
+def test_what_a_victim_was_granted_and_lost_stays_findable_unless_withdrawn(withdraw, found):
+    memory = KVBlockManager(100, BLOCK_SIZE, prefix_caching=True, withdraw_uncomputed=withdraw)
+    victim = request_of(0, (0, 20))
+    memory.admit(victim, 0, 5)
+    victim.computed_tokens = 5
+    memory.grow(victim, 4)
+    memory.release(victim, granted_tokens=4, comes_back=True)
+    assert memory.cached_prefix(victim) == (found, 0)
+
+
+def test_the_last_token_is_not_published_while_the_scheduler_does_not_know_it():
+    memory = KVBlockManager(100, BLOCK_SIZE, prefix_caching=True)
+    victim = request_of(0, (0, 6))
+    memory.admit(victim, 0, 6)
+    memory.allocate(1)
+    victim.computed_tokens, victim.known_output_tokens, victim.unknown_tokens = 8, 3, 1
+    memory.release(victim, comes_back=True)
+    victim.computed_tokens = 0
+    assert memory.cached_prefix(victim) == (4, 0)
+
+
+def test_what_others_say_too_can_be_found_while_it_is_generated():
+    memory = KVBlockManager(100, BLOCK_SIZE, prefix_caching=True)
+    said = [Run(1, 1)] * 10
+    first = Request(0, 0, 6, content=Content([Run(50, 6)], 10_000, said))
+    memory.admit(first, 0, 6)
+    memory.allocate(1)
+    first.computed_tokens = 7
+    follow_up = Request(1, 0, 12, content=Content([Run(50, 6), *said[:6]], 20_000))
+    assert memory.cached_prefix(follow_up) == (4, 1)
+    memory.publish_generated(first, 8)
+    assert memory.cached_prefix(follow_up) == (8, 2)
 
 
 def test_what_is_generated_is_found_by_the_next_turn():

@@ -66,7 +66,12 @@ class Service(RuleBasedStateMachine):
         self.now_s = 0.0
         expiry = Expiry(50.0, lambda: self.now_s)
         self.memory = manager(
-            30, *self.windows, namespace=lambda request: request.tenant.encode(), order=order, expiry=expiry
+            30,
+            *self.windows,
+            namespace=lambda request: request.tenant.encode(),
+            order=order,
+            expiry=expiry,
+            withdraw_uncomputed=True,
         )
         self.pool = DecodePool(BLOCK_SIZE, tuple({window for window in self.windows if window}), len(self.windows))
         self.requests, self.running, self.waiting, self.away = [], [], [], []
