@@ -52,8 +52,9 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
     """
     whole, notices = config, []
     config, source = _language_model(config, source)
+    nested = config is not whole
     family = _family(config, source)
-    if config is not whole:
+    if nested:
         config = {**family.nested_defaults, **config}
     if config.get("torch_dtype") is None and "dtype" in config:
         config = {**config, "torch_dtype": config["dtype"]}
@@ -63,7 +64,7 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
         raise explain(error, family, source) from None
     keys = read.quantization_config
     spec = read.spec(name, read_checkpoint_format(keys, source) if keys else None)
-    if config is not whole or shows_images(whole):
+    if nested or shows_images(whole):
         notices.append(
             f"Of {name} the language model alone is simulated: images count as the prompt tokens that they become, and "
             f"the vision tower takes neither memory nor time."

@@ -43,13 +43,20 @@ from simcore.models.families.llama_like import (
     GraniteConfig,
     HunyuanDenseConfig,
     InternLMConfig,
+    MiniCPMConfig,
     NemotronConfig,
     Qwen1Config,
     SeedOssConfig,
     SmolLM3Config,
     StableLmConfig,
 )
-from simcore.models.families.mamba_hybrids import BambaConfig, GraniteHybridConfig, JambaConfig, NemotronHConfig
+from simcore.models.families.mamba_hybrids import (
+    BambaConfig,
+    FalconH1Config,
+    GraniteHybridConfig,
+    JambaConfig,
+    NemotronHConfig,
+)
 from simcore.models.families.mimo import MiMoConfig, MiMoV2FlashConfig
 from simcore.models.families.minimax import MiniMaxM2Config
 from simcore.models.families.nemotron_nas import NemotronNasConfig
@@ -112,12 +119,14 @@ FAMILIES: tuple[type[DecoderConfig], ...] = (
     GraniteConfig,
     HunyuanDenseConfig,
     InternLMConfig,
+    MiniCPMConfig,
     NemotronConfig,
     Qwen1Config,
     SeedOssConfig,
     SmolLM3Config,
     StableLmConfig,
     BambaConfig,
+    FalconH1Config,
     GraniteHybridConfig,
     JambaConfig,
     NemotronHConfig,

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -56,6 +56,10 @@ class DecoderConfig(BaseModel):
     quantization_config: dict[str, Any] | None = None
     torch_dtype: Literal["float32", "bfloat16", "float16"] | None = Field(None, validate_default=True)
 
+    def layers(self) -> Iterator[Layer]:
+        """All layers in order."""
+        return (self.layer(index) for index in range(self.num_hidden_layers))
+
     @abstractmethod
     def layer(self, index: int) -> Layer:
         """Attention and feed-forward block of the layer ``index``, counted from 0."""
@@ -66,7 +70,7 @@ class DecoderConfig(BaseModel):
 
     def spec(self, name: str, checkpoint: CheckpointFormat | None = None) -> ModelSpec:
         """The model's facts, under ``name``, of a ``checkpoint`` that is quantised or (None) is not."""
-        in_order = [LayerGroup(1, *self.layer(index)) for index in range(self.num_hidden_layers)]
+        in_order = [LayerGroup(1, *layer) for layer in self.layers()]
         dtype = _DTYPES.get(self.torch_dtype, "")
         notices: list[str] = []
         if checkpoint is not None:

@@ -88,8 +88,8 @@ class MixtralConfig(RoutedConfig, GroupedQueryConfig):
 class Phi3Config(GroupedQueryConfig):
     """Phi-3: its fused projections (QKV in one matrix, gate and up in one) hold the same weights as Llama's."""
 
-    model_types: ClassVar[tuple[str, ...]] = ("phi3",)
-    architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM",)
+    model_types: ClassVar[tuple[str, ...]] = ("phi3", "phi3_v", "phi4mm")
+    architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM", "Phi3VForCausalLM", "Phi4MMForCausalLM")
 
     attention_bias: Literal[False] = False
 

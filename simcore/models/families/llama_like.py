@@ -1,6 +1,6 @@
 """Families whose layers are Llama's, with biases, norms or names of their own."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, PositiveInt
 
@@ -29,6 +29,17 @@ class GraniteConfig(BiasSwitchConfig):
 
     model_types: ClassVar[tuple[str, ...]] = ("granite",)
     architectures: ClassVar[tuple[str, ...]] = ("GraniteForCausalLM",)
+
+
+class MiniCPMConfig(BiasSwitchConfig):
+    """MiniCPM 1, 2 and 4: Llama with factors on what is added, tied to the embedding where nothing else is said."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("minicpm",)
+    architectures: ClassVar[tuple[str, ...]] = ("MiniCPMForCausalLM",)
+
+    tie_word_embeddings: bool = True
+    num_experts: Literal[0] = 0
+    sparse_config: None = None
 
 
 class SmolLM3Config(BiasSwitchConfig):

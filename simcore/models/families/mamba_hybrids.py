@@ -1,9 +1,9 @@
-"""Families whose layers are state spaces for the most part: Granite 4, Bamba, Jamba and Nemotron-H.
+"""Families whose layers are state spaces for the most part: Granite 4, Bamba, Falcon-H1, Jamba and Nemotron-H.
 
 State spaces are priced by the roofline: no kernels of them are measured.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, NonNegativeInt, PositiveInt, ValidationInfo, field_validator, model_validator
@@ -98,6 +98,65 @@ class GraniteHybridConfig(Mamba2HybridConfig):
     def notices(self) -> tuple[str, ...]:
         """Some are of attention alone."""
         return super().notices() if "mamba" in self.layer_types else ()
+
+
+class FalconH1Config(StateSpaceHybridConfig):
+    """Falcon-H1: a state space and attention side by side read one norm, then comes the dense block.
+
+    They stand one after the other here, the state space as a layer of its own without a norm, so that there are twice
+    the layers.
+    """
+
+    model_types: ClassVar[tuple[str, ...]] = ("falcon_h1",)
+    architectures: ClassVar[tuple[str, ...]] = ("FalconH1ForCausalLM",)
+
+    intermediate_size: PositiveInt
+    mamba_d_ssm: PositiveInt
+    mamba_n_heads: PositiveInt
+    mamba_d_head: PositiveInt | Literal["auto"] = "auto"
+    mamba_d_state: PositiveInt
+    mamba_n_groups: PositiveInt = 1
+    mamba_d_conv: PositiveInt = 4
+    mamba_expand: PositiveInt = 2
+    mamba_conv_bias: bool = True
+    mamba_proj_bias: bool = False
+    mamba_rms_norm: bool = False
+    mamba_norm_before_gate: bool = True
+    mamba_use_mlp: bool = True
+    mamba_chunk_size: PositiveInt = 256
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    projectors_bias: bool = False
+    mlp_expansion_factor: PositiveInt | None = None
+    attn_layer_indices: None = None
+
+    def layers(self) -> Iterator[Layer]:
+        """Each in two."""
+        state_space = StateSpace(
+            self.mamba_n_heads,
+            self.mamba_d_ssm // self.mamba_n_heads,
+            self.mamba_d_state,
+            self.mamba_n_groups,
+            self.mamba_d_conv,
+            convolution_bias=self.mamba_conv_bias,
+            projection_bias=self.mamba_proj_bias,
+            inner_norms=self.mamba_rms_norm,
+        )
+        for index in range(self.num_hidden_layers):
+            yield state_space, None
+            yield self.layer(index)
+
+    def layer(self, index: int) -> Layer:
+        """Attention and the dense block, the same in all layers."""
+        return self.attention(index), DenseFeedForward(self.intermediate_size, bias=self.mlp_bias)
+
+    def attention_traits(self) -> dict[str, bool]:
+        """One switch for the biases of all four projections."""
+        return {"projection_bias": self.attention_bias, "output_bias": self.attention_bias}
+
+    def particulars(self) -> dict[str, Any]:
+        """Of a layer in two, a norm each."""
+        return {"norms_per_layer": 1}
 
 
 class JambaConfig(StateSpaceHybridConfig):

@@ -69,6 +69,11 @@ def test_what_is_left_out_or_taken_for_something_else_is_told(name, said):
     assert any(said in notice for notice in read_config(entry(name)["config"], name).notices)
 
 
+def test_models_without_images_say_nothing_of_them():
+    for name in ("glm-5.2", "nemotron-3-super-120b-a12b", "qwen2.5-3b"):
+        assert not any("images" in notice for notice in read_config(entry(name)["config"], name).notices)
+
+
 def test_a_part_that_leaves_out_its_defaults_has_those_of_its_family():
     text = {
         "model_type": "mistral",
