@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 import pydantic
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from simcore.core.bounds import MOST_COUNT, MOST_FIGURE, Count, Figure, UsdPerHour
 from simcore.core.errors import UnknownNameError
 from simcore.core.validation import explain
 from simcore.core.yaml_text import read_yaml
@@ -93,8 +94,6 @@ def _read(file: Traversable, name: str, shown_path: str) -> Accelerator:
     return profile.datasheet.accelerator(name)
 
 
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -111,18 +110,18 @@ class _Sourced(_Strict):
 class _Processor(_Sourced):
     compute_capability: str | None
     multiprocessors: Count
-    boost_clock_mhz: Positive
+    boost_clock_mhz: Figure
 
 
 class _PeakRates(_Sourced):
-    fp32: Positive
-    tf32: Positive | None = None
-    fp16: Positive
-    bf16: Positive
-    fp8: Positive | None = None
-    int8: Positive | None = None
-    fp4: Positive | None = None
-    int4: Positive | None = None
+    fp32: Figure
+    tf32: Figure | None = None
+    fp16: Figure
+    bf16: Figure
+    fp8: Figure | None = None
+    int8: Figure | None = None
+    fp4: Figure | None = None
+    int4: Figure | None = None
 
     def per_s(self) -> dict[str, float]:
         rates = self.model_dump(exclude={"source"}, exclude_none=True)
@@ -130,8 +129,8 @@ class _PeakRates(_Sourced):
 
 
 class _SustainedRates(_Sourced):
-    bf16: Positive
-    fp8: Positive | None = None
+    bf16: Figure
+    fp8: Figure | None = None
 
     def per_s(self) -> dict[str, float]:
         rates = self.model_dump(exclude={"source"}, exclude_none=True)
@@ -139,20 +138,20 @@ class _SustainedRates(_Sourced):
 
 
 class _MemoryCapacity(_Sourced):
-    usable_mib: Positive
+    usable_mib: Figure
 
 
 class _MemoryBandwidth(_Sourced):
-    gb_per_s: Positive
+    gb_per_s: Figure
 
 
 class _OnChipMemory(_Sourced):
-    l2_mib: Positive
-    shared_per_multiprocessor_kib: int = Field(ge=0)
+    l2_mib: Figure
+    shared_per_multiprocessor_kib: int = Field(ge=0, le=MOST_COUNT)
 
 
 class _Interconnect(_Sourced):
-    gb_per_s_per_direction: Positive | None
+    gb_per_s_per_direction: Figure | None
     domain_devices: Count
 
     @model_validator(mode="after")
@@ -163,20 +162,20 @@ class _Interconnect(_Sourced):
 
 
 class _HostLink(_Sourced):
-    gb_per_s_per_direction: Positive
+    gb_per_s_per_direction: Figure
     peer_to_peer: bool = True
 
 
 class _HostProcessor(_Sourced):
-    launch_scale: Positive
+    launch_scale: Figure
 
 
 class _PowerLimit(_Sourced):
-    tdp_w: Positive
+    tdp_w: Figure
 
 
 class _IdlePower(_Sourced):
-    idle_w: float = Field(ge=0)
+    idle_w: float = Field(ge=0, le=MOST_FIGURE)
 
 
 def _date(text: Any) -> datetime.date:
@@ -187,7 +186,7 @@ def _date(text: Any) -> datetime.date:
 
 
 class _Price(_Sourced):
-    usd_per_h: float = Field(ge=0)
+    usd_per_h: UsdPerHour
     date: Annotated[datetime.date, BeforeValidator(_date)]
 
 

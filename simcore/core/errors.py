@@ -86,6 +86,11 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     return by_lowercase[matches[0]] if matches else None
 
 
+def shortened(text: str, most: int = _LONGEST_VALUE) -> str:
+    """The text, of which no more than the beginning is left where it is long."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def _letters_and_digits(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from simcore.core.bounds import MOST_DIGITS
 from simcore.core.clock import NS_PER_S
 from simcore.core.errors import InputError
 from simcore.cost.attention import AttentionWork
@@ -19,8 +20,9 @@ from simcore.cost.prices import Price
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.step_cost import StepCost
 
-_DECODES = re.compile(r"(\d+)x(\d+)")
-_CHUNK = re.compile(r"(\d+)(?:@(\d+))?")
+_NUMBER = rf"\d{{1,{MOST_DIGITS}}}"
+_DECODES = re.compile(rf"({_NUMBER})x({_NUMBER})", re.ASCII)
+_CHUNK = re.compile(rf"({_NUMBER})(?:@({_NUMBER}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """From a Hugging Face ``config.json`` to the facts of a model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from simcore.core.bounds import MOST_OF_MODEL
 from simcore.core.errors import FileError, InputError
 from simcore.core.files import check_path, read_json
 from simcore.core.validation import explain
@@ -62,6 +63,7 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
         read = family.model_validate(config)
     except ValidationError as error:
         raise explain(error, family, source) from None
+    _check_size({key: config.get(key) for key in sorted(family.known_keys())}, source)
     keys = read.quantization_config
     spec = read.spec(name, read_checkpoint_format(keys, source) if keys else None)
     if nested or shows_images(whole):
@@ -88,6 +90,23 @@ def _language_model(config: Mapping[str, Any], source: str) -> tuple[Mapping[str
 def _says_something(value: object) -> bool:
     """Whether a value that a file states is other than none, off or empty."""
     return bool(value)
+
+
+def _check_size(keys: Mapping[str, Any], source: str) -> None:
+    for key, value in keys.items():
+        for number in _numbers(value):
+            if abs(number) > MOST_OF_MODEL:
+                raise InputError(f"{source}{key}", number, f"a number of at most {MOST_OF_MODEL:,}")
+
+
+def _numbers(value: Any) -> Iterator[int | float]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _numbers(inner)
+    elif isinstance(value, int | float):
+        yield value
 
 
 def _family(config: Mapping[str, Any], source: str) -> type[DecoderConfig]:

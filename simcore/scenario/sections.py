@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
+from simcore.core.bounds import UsdPerHour
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.memory.kv_bytes import CHANNEL_GROUP
 from simcore.models.weight_formats import WeightFormatName
@@ -14,7 +15,6 @@ from simcore.workload.lengths import MAX_TOKENS
 
 Count = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 Share = Annotated[float, Field(ge=0.001, le=1)]
-Price = Annotated[float, Field(ge=0, le=1e6)]
 # The clock holds 292 years; far shorter times are absurd where they recur with every step, request or kernel.
 StepSeconds = Annotated[float, Field(ge=0, le=3600)]
 KernelSeconds = Annotated[float, Field(ge=0, le=1)]
@@ -66,7 +66,7 @@ class Cluster(_Section):
     pcie: Literal["auto", "peer", "host"] = "auto"
     network_gb_per_s: Annotated[float, Field(gt=0, le=1e6)] = 50.0
     routing: Policy = {"name": "round-robin"}
-    price_usd_per_h: Price | None = None
+    price_usd_per_h: UsdPerHour | None = None
 
     @property
     def devices_per_replica(self) -> int:

@@ -67,3 +67,9 @@ def test_bad_shapes_end_in_one_sentence(command, scenario_file, tmp_path):
     assert ended.code == 2
     assert "expected requests of at most" in ended.err
     assert not (tmp_path / "no.html").exists()
+
+
+def test_a_shape_of_too_many_digits_is_no_shape(command, scenario_file):
+    ended = command("explain", scenario_file, "--shape", "9" * 5000 + "x1")
+    assert ended.code == 2
+    assert ended.err.startswith("servetwin: --shape is '9999")

@@ -8,35 +8,45 @@ from typing import Annotated
 import pydantic
 from pydantic import ConfigDict, Field
 
-from simcore.core.errors import UnknownNameError
+from simcore.core.errors import InputError, Phrase, UnknownNameError
 from simcore.core.validation import explain
 from simcore.core.yaml_text import read_yaml
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 
 PROFILE_FILE = "profile.yaml"
+ERRORS_BY_DTYPE = ("gemm", "moe")
+"""The kinds whose errors are stated for every dtype that has rates."""
 
 
 class _Strict(pydantic.BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
-Positive = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(ge=1e-12, le=1e3)]
+PerSecond = Annotated[float, Field(ge=1.0, le=1e24)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Error = Annotated[float, Field(ge=0, le=100)]
+SignedError = Annotated[float, Field(ge=-100, le=100)]
+Factor = Annotated[float, Field(gt=0, le=1e6)]
+Samples = Annotated[int, Field(ge=1, le=10**12)]
+Dimension = Annotated[int, Field(ge=0, le=2**62)]
+_ALL = "all"
 
 
 class _Rates(_Strict):
-    floor_s: Positive
-    flops_per_s: Positive
-    bytes_per_s: Positive
+    floor_s: Seconds
+    flops_per_s: PerSecond
+    bytes_per_s: PerSecond
 
 
 class _HeldOut(_Strict):
-    points: int = Field(ge=1)
-    median: float = Field(ge=0)
-    p90: float = Field(ge=0)
-    bias: float
-    quantiles: list[float] = Field(min_length=len(LEVELS), max_length=len(LEVELS))
-    within_3_percent: float | None = Field(None, ge=0, le=1)
-    within_10_percent: float | None = Field(None, ge=0, le=1)
+    points: Samples
+    median: Error
+    p90: Error
+    bias: SignedError
+    quantiles: list[SignedError] = Field(min_length=len(LEVELS), max_length=len(LEVELS))
+    within_3_percent: Share | None = None
+    within_10_percent: Share | None = None
 
     def quantiles_of(self) -> ErrorQuantiles:
         return ErrorQuantiles(
@@ -51,8 +61,8 @@ class _HeldOut(_Strict):
 
 
 class _Noise(_Strict):
-    median: float = Field(ge=0)
-    p90: float = Field(ge=0)
+    median: Error
+    p90: Error
 
 
 class Repeat(_Strict):
@@ -63,10 +73,10 @@ class Repeat(_Strict):
 
     rows: str
     beside: str
-    shapes: int = Field(ge=1)
-    p10: Positive
-    median: Positive
-    p90: Positive
+    shapes: Samples
+    p10: Factor
+    median: Factor
+    p90: Factor
 
 
 class _Table(_Strict):
@@ -74,8 +84,8 @@ class _Table(_Strict):
     licence: str
     date: str
     versions: list[str]
-    samples: int = Field(ge=1)
-    ranges: dict[str, Annotated[list[int], Field(min_length=2, max_length=2)]]
+    samples: Samples
+    ranges: dict[str, Annotated[list[Dimension], Field(min_length=2, max_length=2)]]
     rates: dict[str, _Rates] = {}
     held_out: dict[str, _HeldOut]
     noise: dict[str, _Noise] = {}
@@ -98,7 +108,10 @@ def read_document(folder: Traversable | Path, kinds: Collection[str]) -> Profile
         found = ProfileDocument.model_validate(read_yaml(folder / PROFILE_FILE))
     except pydantic.ValidationError as error:
         raise explain(error, ProfileDocument, f"{shown}: ") from error
-    for kind in found.tables:
+    for kind, table in found.tables.items():
         if kind not in kinds:
             raise UnknownNameError(f"{shown}: tables", kind, kinds)
+        for name in (_ALL, *(table.rates if kind in ERRORS_BY_DTYPE else ())):
+            if name not in table.held_out:
+                raise InputError(f"{shown}: tables.{kind}.held_out.{name}", Phrase("missing"), "its held-out errors")
     return found

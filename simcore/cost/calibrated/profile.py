@@ -1,13 +1,15 @@
 """A calibrated profile: the kernels of one engine version on one accelerator, with where each table comes from."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from simcore.core.errors import UnknownNameError
-from simcore.cost.calibrated.base import Rates
+import numpy as np
+
+from simcore.core.errors import FileError, UnknownNameError
+from simcore.cost.calibrated.base import ELEMENT_BYTES, KV_BYTES, Rates
 from simcore.cost.calibrated.collectives import COLLECTIVE_KEYS, CollectiveTable
 from simcore.cost.calibrated.context import CONTEXT_KEYS, ContextPrice, ContextTable
 from simcore.cost.calibrated.document import PROFILE_FILE, Repeat, read_document
@@ -22,7 +24,7 @@ from simcore.cost.calibrated.linear_attention import (
 )
 from simcore.cost.calibrated.moe import MOE_KEYS, MoeTable
 from simcore.cost.calibrated.price import CurvePrice
-from simcore.cost.calibrated.table import parse_table
+from simcore.cost.calibrated.table import KernelTable, parse_table
 
 MLA_HEAD_DIM = 576
 """What latent attention attends with: the latent of 512 and the rotary part of 64 (DeepSeek-V2, arXiv:2405.04434)."""
@@ -39,7 +41,15 @@ KEYS = {
     "linear_attention": LINEAR_ATTENTION_KEYS,
 }
 """The kernel kinds, each with the columns that tell the rows of its table apart."""
-_NAMES = {"phase": LINEAR_ATTENTION_PHASES}
+
+
+def _names(rates: Mapping[str, Rates]) -> dict[str, Collection[str]]:
+    """What columns of a table may hold: dtypes that have rates and sizes."""
+    return {
+        "phase": LINEAR_ATTENTION_PHASES,
+        "dtype": rates.keys() & ELEMENT_BYTES.keys(),
+        "kv_dtype": rates.keys() & KV_BYTES.keys(),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,19 @@ class KernelProfile:
             for kind, table in document.tables.items()
         }
         self.repeats: dict[str, list[Repeat]] = {kind: table.repeats for kind, table in document.tables.items()}
-        parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind], _NAMES) for kind in document.tables}
         rates = {
             kind: {dtype: Rates(**rate.model_dump()) for dtype, rate in table.rates.items()}
             for kind, table in document.tables.items()
         }
+        parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind], _names(rates[kind])) for kind in rates}
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                self._build(parsed, rates)
+        except ArithmeticError as error:
+            problem = f"its rates and tables do not go together ({error})"
+            raise FileError(str(folder / PROFILE_FILE), problem) from error
+
+    def _build(self, parsed: dict[str, KernelTable], rates: dict[str, dict[str, Rates]]) -> None:
         errors = self.errors
         self.gemms = GemmTable(parsed["gemm"], rates["gemm"], errors["gemm"]) if "gemm" in parsed else None
         self.experts = MoeTable(parsed["moe"], rates["moe"], errors["moe"]) if "moe" in parsed else None

@@ -12,12 +12,18 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.core.errors import FileError
+from simcore.core.bounds import MOST_COUNT, MOST_DIGITS
+from simcore.core.errors import FileError, shortened
 from simcore.core.files import read_text
 
 Key = str | int
 TEXT_KEYS = frozenset({"phase", "dtype", "kv_dtype", "distribution", "operation", "implementation", "operator"})
 """The columns that hold names; all others that tell rows apart hold whole numbers."""
+_ZERO_KEYS = frozenset({"window", "prefix"})
+"""The columns whose numbers may be 0: no window, no prefix."""
+_MOST_KNOT = 1e15
+_LEAST_US, _MOST_US = 1e-6, 1e9
+"""A launch takes longer than a picosecond and no quarter of an hour."""
 
 
 def without_gaps(knots: NDArray[np.float64], ratios: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,46 +74,76 @@ def parse_table(
     """
     shown = str(file)
     lines = csv.reader(read_text(file, "kernel table", shown).splitlines())
-    header = next(lines, [])
+    try:
+        knots = _knots(shown, next(lines, []), keys)
+        rows = [_Row(shown, lines.line_num, cells, keys) for cells in lines]
+    except csv.Error as error:
+        raise FileError(shown, f"is not valid CSV ({error})", lines.line_num) from error
+    if not rows:
+        raise FileError(shown, "no rows")
+    seen: set[tuple[Key, ...]] = set()
+    for row in rows:
+        row.check(len(knots), names)
+        if row.key in seen:
+            raise FileError(shown, f"a second row of the same {', '.join(keys)}", row.line)
+        seen.add(row.key)
+    latency_s = np.array([row.latencies_us() for row in rows]) * 1e-6
+    return KernelTable(keys, [row.key for row in rows], knots, latency_s)
+
+
+def _knots(shown: str, header: list[str], keys: tuple[str, ...]) -> NDArray[np.float64]:
     if tuple(header[: len(keys)]) != keys or len(header) == len(keys):
         raise FileError(shown, f"the columns are not {', '.join(keys)} and then knots", 1)
     try:
         knots = np.array([float(text) for text in header[len(keys) :]])
     except ValueError:
         raise FileError(shown, "a knot is not a number", 1) from None
+    if not np.all((knots > 0) & (knots <= _MOST_KNOT)):
+        raise FileError(shown, f"a knot is not greater than 0 and at most {_MOST_KNOT:g}", 1)
     if np.any(np.diff(knots) <= 0):
         raise FileError(shown, "the knots do not ascend", 1)
-    rows: list[tuple[Key, ...]] = []
-    latencies = []
-    line_numbers = []
-    for cells in lines:
-        if len(cells) != len(header):
-            raise FileError(shown, f"{len(cells)} columns where the first line has {len(header)}", lines.line_num)
-        rows.append(tuple(int(cell) if cell.isdecimal() else cell for cell in cells[: len(keys)]))
+    return knots
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of a table, not yet checked."""
+
+    shown: str
+    line: int
+    cells: list[str]
+    keys: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[Key, ...]:
+        named = zip(self.keys, self.cells, strict=False)
+        return tuple(cell if name in TEXT_KEYS else int(cell) for name, cell in named)
+
+    def check(self, knots: int, names: Mapping[str, Collection[str]]) -> None:
+        columns = len(self.keys) + knots
+        if len(self.cells) != columns:
+            raise FileError(self.shown, f"{len(self.cells)} columns where the first line has {columns}", self.line)
+        for name, cell in zip(self.keys, self.cells, strict=False):
+            if name in names and cell not in names[name]:
+                expected = f"one of {', '.join(sorted(names[name]))}" if names[name] else "one that rates are stated of"
+            elif name not in TEXT_KEYS and not _is_count(cell, 0 if name in _ZERO_KEYS else 1):
+                expected = f"a whole number of at most {MOST_COUNT}"
+            else:
+                continue
+            raise FileError(self.shown, f"{name} is {shortened(cell)!r}, expected {expected}", self.line)
+
+    def latencies_us(self) -> list[float]:
         try:
-            latencies.append([float(cell) if cell else nan for cell in cells[len(keys) :]])
+            latencies = [float(cell) if cell else nan for cell in self.cells[len(self.keys) :]]
         except ValueError:
-            raise FileError(shown, "a latency is not a number", lines.line_num) from None
-        line_numbers.append(lines.line_num)
-    if not rows:
-        raise FileError(shown, "no rows")
-    for name, column in zip(keys, zip(*rows, strict=True), strict=True):
-        found = set(column)
-        if name in names:
-            wrong_cells, expected = found.difference(names[name]), f"one of {', '.join(names[name])}"
-        elif name not in TEXT_KEYS:
-            wrong_cells, expected = {cell for cell in found if isinstance(cell, str)}, "a whole number"
-        else:
-            continue
-        if wrong_cells:
-            place = next(place for place, cell in enumerate(column) if cell in wrong_cells)
-            raise FileError(shown, f"{name} is {column[place]!r}, expected {expected}", line_numbers[place])
-    if len(set(rows)) < len(rows):
-        place = next(place for place, row in enumerate(rows) if row in rows[:place])
-        raise FileError(shown, f"a second row of the same {', '.join(keys)}", line_numbers[place])
-    latency_us = np.array(latencies)
-    wrong = (latency_us <= 0).any(axis=1) | np.isnan(latency_us).all(axis=1)
-    if wrong.any():
-        line_number = line_numbers[int(wrong.argmax())]
-        raise FileError(shown, "a latency is not positive, or none is given", line_number)
-    return KernelTable(keys, rows, knots, latency_us * 1e-6)
+            raise FileError(self.shown, "a latency is not a number", self.line) from None
+        known = [value for cell, value in zip(self.cells[len(self.keys) :], latencies, strict=True) if cell]
+        if not known or not all(_LEAST_US <= value <= _MOST_US for value in known):
+            expected = f"none is given, or one is not from {_LEAST_US:g} to {_MOST_US:g} microseconds"
+            raise FileError(self.shown, f"of its latencies {expected}", self.line)
+        return latencies
+
+
+def _is_count(cell: str, least: int) -> bool:
+    """Whether it is a whole number that can be counted with."""
+    return cell.isascii() and cell.isdecimal() and len(cell) <= MOST_DIGITS and least <= int(cell) <= MOST_COUNT

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from simcore.core.bounds import LONGEST_S, SHORTEST_S
 from simcore.workload.lengths import MAX_TOKENS
 
 Text = Annotated[str, Field(min_length=1)]
@@ -11,8 +12,8 @@ MAX_REQUESTS = 10**9
 Count = Annotated[int, Field(ge=1, le=MAX_REQUESTS)]
 Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 RatePerS = Annotated[float, Field(gt=0)]
-Seconds = Annotated[float, Field(ge=0, le=9e9)]
-LongerThanZero = Annotated[float, Field(gt=0, le=9e9)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_S)]
+LongerThanZero = Annotated[float, Field(ge=SHORTEST_S, le=LONGEST_S)]
 
 
 class Section(BaseModel):

@@ -208,6 +208,10 @@ def test_layers_are_grouped_by_kind_and_none_is_lost(types):
             "num_hidden_layers is 1000000000000, expected a whole number greater than 0 and of at most 10000.",
         ),
         (
+            {**LLAMA, "intermediate_size": 10**9},
+            "intermediate_size is 1000000000, expected a number of at most 100,000,000.",
+        ),
+        (
             {**LLAMA, "num_key_value_heads": 7},
             "num_key_value_heads is 7, expected a divisor of num_attention_heads (32).",
         ),
