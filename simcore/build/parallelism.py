@@ -6,13 +6,21 @@ from simcore.cost.profile_choice import AUTO
 from simcore.cost.split import Split, busiest_load
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import tensor_parallel_reach
-from simcore.models import LinearAttention, MixtureOfExperts, ModelSpec, ShortConvolution, StateSpace
+from simcore.models import (
+    LightningAttention,
+    LinearAttention,
+    MixtureOfExperts,
+    ModelSpec,
+    ShortConvolution,
+    StateSpace,
+)
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
 
 _HEADS = {
     LinearAttention: "key heads of linear attention",
     StateSpace: "heads of state spaces",
+    LightningAttention: "heads of lightning attention",
     ShortConvolution: "channels of convolutions",
 }
 """What ranks divide up of layers without query heads."""

@@ -64,7 +64,7 @@ def _work(attention: Recurrent, count: int, ranks: int) -> LinearAttentionWork:
     value_heads = heads_per_rank(attention.value_heads, ranks)
     convolved = -(-attention.convolved // ranks)
     values = value_heads * attention.value_head_dim
-    delta_rule = isinstance(attention, LinearAttention)
+    delta_rule = isinstance(attention, LinearAttention) and attention.gate_rank is None
     state_flops = (STATE_FLOPS if delta_rule else STATE_SPACE_FLOPS) * values * attention.key_head_dim
     return LinearAttentionWork(
         count,

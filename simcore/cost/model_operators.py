@@ -192,6 +192,13 @@ def _recurrent_projections(everywhere: _OperatorBuilder, attention: Recurrent, h
         if isinstance(attention, StateSpace) and attention.step_rank is not None:
             yield gates.matmul("state_projection", values, attention.step_rank + 2 * attention.state_size, split="rows")
             yield gates.matmul("step_projection", attention.step_rank, values, split="columns")
+    elif attention.gate_rank is not None:
+        yield build.matmul("linear_projection", hidden, attention.convolved, split="columns")
+        yield gates.matmul("state_gate_projection", hidden, heads, split="columns")
+        yield gates.matmul("gate_latent_projection", hidden, 2 * attention.gate_rank)
+        yield replace(gates, count=2 * gates.count).matmul(
+            "gate_projection", attention.gate_rank, values, split="columns"
+        )
     elif attention.apart:
         yield build.matmul("linear_projection", hidden, attention.convolved, split="columns")
         yield build.matmul("output_gate_projection", hidden, values, split="columns")

@@ -12,7 +12,7 @@ from simcore.core.errors import FileError, UnknownNameError, nearest_name
 from simcore.core.files import opening
 from simcore.models.catalogue import Preset, Published, load_preset, load_preset_spec, preset_names
 from simcore.models.config_file import load_config_file, read_config
-from simcore.models.recurrent import LinearAttention, Recurrent, ShortConvolution, StateSpace
+from simcore.models.recurrent import LightningAttention, LinearAttention, Recurrent, ShortConvolution, StateSpace
 from simcore.models.spec import (
     Attention,
     CachedAttention,
@@ -39,6 +39,7 @@ __all__ = [
     "FeedForward",
     "LatentAttention",
     "LayerGroup",
+    "LightningAttention",
     "LinearAttention",
     "MixtureOfExperts",
     "ModelSpec",

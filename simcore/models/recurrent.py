@@ -11,6 +11,9 @@ class LinearAttention:
     a value head; queries, keys and values pass a causal convolution over ``convolution_width`` tokens before, whose
     last inputs are kept too. Projections to the output's gate and to the two of the state stand ``apart`` in
     checkpoints of Qwen3.5, and so does SGLang 0.5.9 multiply by them; those of Qwen3-Next are two matrices in all.
+
+    With ``gate_rank`` the state decays by a number per channel of keys, which comes as the output's gate does through a
+    projection that narrow (Kimi Delta Attention, arXiv:2510.26692).
     """
 
     key_heads: int
@@ -19,6 +22,7 @@ class LinearAttention:
     value_head_dim: int
     convolution_width: int = 4
     apart: bool = False
+    gate_rank: int | None = None
 
     @property
     def query_heads(self) -> int:
@@ -38,7 +42,7 @@ class LinearAttention:
     @property
     def projected(self) -> int:
         """Numbers of a token that the projections in make, but for a few per head: these and the output's gate."""
-        return self.convolved + self.value_heads * self.value_head_dim
+        return self.convolved + (1 if self.gate_rank is None else 2) * self.value_heads * self.value_head_dim
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,5 +133,40 @@ class ShortConvolution:
         return 3 * self.value_heads
 
 
-Recurrent = LinearAttention | StateSpace | ShortConvolution
+@dataclass(frozen=True, slots=True)
+class LightningAttention:
+    """Linear attention whose states decay at a fixed rate of each head (MiniMax-01, arXiv:2501.08313, section 2.2).
+
+    Nothing is convolved; the output has a norm over all heads and a gate as wide.
+    """
+
+    value_heads: int
+    value_head_dim: int
+
+    convolution_width = 1
+    kv_elements_per_token = 0
+    convolved = 0
+
+    @property
+    def query_heads(self) -> int:
+        """As many as heads."""
+        return self.value_heads
+
+    @property
+    def key_heads(self) -> int:
+        """As many as heads."""
+        return self.value_heads
+
+    @property
+    def key_head_dim(self) -> int:
+        """As wide as values."""
+        return self.value_head_dim
+
+    @property
+    def projected(self) -> int:
+        """Numbers of a token that the projections in make: queries, keys, values and the output's gate."""
+        return 4 * self.value_heads * self.value_head_dim
+
+
+Recurrent = LinearAttention | StateSpace | ShortConvolution | LightningAttention
 """Any layer with a state."""

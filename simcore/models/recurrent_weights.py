@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from simcore.models.recurrent import LinearAttention, Recurrent, ShortConvolution, StateSpace
+from simcore.models.recurrent import LightningAttention, LinearAttention, Recurrent, ShortConvolution, StateSpace
 from simcore.models.tensors import Weight, matrix, vector
 from simcore.models.weight_formats import Role
 
@@ -11,6 +11,8 @@ def recurrent_weights(layer: Recurrent, hidden_size: int) -> Iterator[Weight]:
     """The tensors of one such layer, between the norm before it and the next block."""
     if isinstance(layer, LinearAttention):
         yield from _linear_attention(layer, hidden_size)
+    elif isinstance(layer, LightningAttention):
+        yield from _lightning(layer, hidden_size)
     elif isinstance(layer, ShortConvolution):
         yield from _short_convolution(layer, hidden_size)
     elif layer.step_rank is None:
@@ -28,13 +30,28 @@ def _linear_attention(attention: LinearAttention, hidden_size: int) -> Iterator[
     by_key, by_value = attention.key_heads, attention.value_heads
     key_width, value_width = by_key * attention.key_head_dim, by_value * attention.value_head_dim
     yield matrix(key_width, hidden_size, Role.ATTENTION, copies=2, active=2, shards=by_key)
-    yield matrix(value_width, hidden_size, Role.ATTENTION, copies=2, active=2, shards=by_value)
-    yield matrix(by_value, hidden_size, Role.GATE, copies=2, active=2, shards=by_value)
+    if attention.gate_rank is None:
+        yield matrix(value_width, hidden_size, Role.ATTENTION, copies=2, active=2, shards=by_value)
+        yield matrix(by_value, hidden_size, Role.GATE, copies=2, active=2, shards=by_value)
+        yield vector(by_value, copies=2, active=2, shards=by_value)
+    else:
+        yield matrix(value_width, hidden_size, Role.ATTENTION, shards=by_value)
+        yield matrix(by_value, hidden_size, Role.GATE, shards=by_value)
+        yield matrix(attention.gate_rank, hidden_size, Role.GATE, copies=2, active=2, shards=1)
+        yield matrix(value_width, attention.gate_rank, Role.GATE, copies=2, active=2, shards=by_value)
+        yield vector(by_value + value_width, shards=by_value)
     for width, copies, shards in ((key_width, 2, by_key), (value_width, 1, by_value)):
         yield vector(width * attention.convolution_width, copies, active=copies, shards=shards)
-    yield vector(by_value, copies=2, active=2, shards=by_value)
     yield vector(attention.value_head_dim)
     yield matrix(hidden_size, value_width, Role.ATTENTION_OUTPUT, shards=by_value)
+
+
+def _lightning(layer: LightningAttention, hidden_size: int) -> Iterator[Weight]:
+    """As ``MiniMaxLightningAttention`` in transformers has it."""
+    heads, width = layer.value_heads, layer.value_heads * layer.value_head_dim
+    yield matrix(layer.projected, hidden_size, Role.ATTENTION, shards=heads)
+    yield vector(width, shards=heads)
+    yield matrix(hidden_size, width, Role.ATTENTION_OUTPUT, shards=heads)
 
 
 def _mamba2(layer: StateSpace, hidden_size: int) -> Iterator[Weight]:

@@ -30,6 +30,7 @@ from simcore.models.families.gpt import (
 )
 from simcore.models.families.gpt_oss import GptOssConfig
 from simcore.models.families.granite_moe import GraniteMoeConfig
+from simcore.models.families.kimi_linear import KimiLinearConfig
 from simcore.models.families.lfm2 import Lfm2Config, Lfm2MoeConfig
 from simcore.models.families.llama import LlamaConfig, MinistralConfig, MistralConfig, MixtralConfig, Phi3Config
 from simcore.models.families.llama4 import Llama4Config
@@ -59,6 +60,7 @@ from simcore.models.families.mamba_hybrids import (
 )
 from simcore.models.families.mimo import MiMoConfig, MiMoV2FlashConfig
 from simcore.models.families.minimax import MiniMaxM2Config
+from simcore.models.families.minimax_lightning import MiniMaxLightningConfig
 from simcore.models.families.nemotron_nas import NemotronNasConfig
 from simcore.models.families.olmo import Olmo2Config, Olmo3Config, OlmoConfig, OlmoeConfig
 from simcore.models.families.opt import OPTConfig
@@ -133,6 +135,8 @@ FAMILIES: tuple[type[DecoderConfig], ...] = (
     MiMoConfig,
     MiMoV2FlashConfig,
     MiniMaxM2Config,
+    MiniMaxLightningConfig,
+    KimiLinearConfig,
     NemotronNasConfig,
     OlmoConfig,
     Olmo2Config,

@@ -11,7 +11,14 @@ from simcore.models.spec import DenseFeedForward, MixtureOfExperts
 class Qwen2Config(WindowedConfig):
     """Qwen2: biases on query, key and value; ``sliding_window`` is idle unless ``use_sliding_window`` is true."""
 
-    model_types: ClassVar[tuple[str, ...]] = ("qwen2", "qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text")
+    model_types: ClassVar[tuple[str, ...]] = (
+        "qwen2",
+        "qwen2_vl",
+        "qwen2_vl_text",
+        "qwen2_5_vl",
+        "qwen2_5_vl_text",
+        "qwen2_5_omni_text",
+    )
     architectures: ClassVar[tuple[str, ...]] = (
         "Qwen2ForCausalLM",
         "Qwen2VLForConditionalGeneration",
@@ -61,7 +68,7 @@ class Qwen3Config(Qwen2Config):
 class Qwen3MoeConfig(RoutedConfig, GroupedQueryConfig):
     """Qwen3-MoE: experts in every ``decoder_sparse_step``-th layer but those listed as ``mlp_only_layers``."""
 
-    model_types: ClassVar[tuple[str, ...]] = ("qwen3_moe", "qwen3_vl_moe_text", "qwen3_vl_moe")
+    model_types: ClassVar[tuple[str, ...]] = ("qwen3_moe", "qwen3_vl_moe_text", "qwen3_vl_moe", "qwen3_omni_moe_text")
     architectures: ClassVar[tuple[str, ...]] = ("Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration")
 
     intermediate_size: PositiveInt

@@ -13,6 +13,7 @@ from simcore.memory.kv_bytes import KvFormat
 from simcore.memory.recurrent_state import linear_attention_counts, request_state_bytes
 from simcore.models import LinearAttention, load_model, load_preset
 from simcore.models.config_file import read_config
+from tests.simcore.models.published_models import published_model
 
 NEXT = load_model("qwen3-next-80b-a3b")
 OF_A_LAYER = 32 * 128 * 128 * 4 + 3 * (2 * 16 * 128 + 32 * 128) * 2
@@ -39,6 +40,25 @@ def test_three_layers_in_four_have_a_state():
     assert request_state_bytes(NEXT, ranks=4) == 36 * OF_A_LAYER // 4
     assert request_state_bytes(NEXT, layers=range(8)) == 6 * OF_A_LAYER
     assert request_state_bytes(load_model("llama-3.1-8b")) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "numbers", "inputs"),
+    [
+        # heads x head width x state; convolved: inner width and two projections of each group
+        ("nemotron-h-8b", 24, 128 * 64 * 128, 128 * 64 + 2 * 8 * 128),
+        ("granite-4.0-h-small", 36, 128 * 64 * 128, 128 * 64 + 2 * 128),
+        ("jamba-v0.1", 28, 8192 * 16, 8192),
+        ("kimi-linear-48b-a3b", 20, 32 * 128 * 128, 3 * 32 * 128),
+        ("minimax-text-01", 70, 64 * 128 * 128, 0),
+    ],
+)
+def test_states_of_other_layers(name, layers, numbers, inputs):
+    assert request_state_bytes(published_model(name)) == layers * (numbers * 4 + 3 * inputs * 2)
+
+
+def test_a_short_convolution_keeps_its_last_inputs_alone():
+    assert request_state_bytes(published_model("lfm2-1.2b")) == 10 * 2 * 2048 * 2
 
 
 def test_states_are_kept_for_all_that_may_run():

@@ -4,23 +4,15 @@ Each file of ``published`` is one model: its configuration, the parameters that 
 modules of the Transformers library hold (tools/count_published_models.py), and KV bytes per token in 16 bits by hand.
 """
 
-import json
-from pathlib import Path
-
 import pytest
 
 from simcore.core.errors import InputError
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.models import count_parameters, rank_weight_bytes, read_config
+from tests.simcore.models.published_models import NAMES, entry
 
-FOLDER = Path(__file__).parent / "published"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 SMALL_DIFFERENCE = 1e-4
 """Biases of heads, norms without weights, scales of routers: what families say that they leave out."""
-
-
-def entry(name):
-    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def test_there_are_many():
