@@ -5,15 +5,17 @@ from simcore.models.families.cohere import Cohere2Config, CohereConfig
 from simcore.models.families.deepseek import DeepseekV2Config, DeepseekV3Config, Glm4MoeLiteConfig, SparseLatentConfig
 from simcore.models.families.expert_families import (
     ArcticConfig,
-    BailingMoeConfig,
     DbrxConfig,
+    HunyuanMoeConfig,
+    PhiMoeConfig,
+    Qwen2MoeConfig,
+)
+from simcore.models.families.first_dense import (
+    BailingMoeConfig,
     DeepseekMoeConfig,
     Dots1Config,
     Ernie45MoeConfig,
     Glm4MoeConfig,
-    HunyuanMoeConfig,
-    PhiMoeConfig,
-    Qwen2MoeConfig,
 )
 from simcore.models.families.gemma import Gemma2Config, Gemma3Config, Gemma4Config, GemmaConfig
 from simcore.models.families.glm import ChatGlmConfig, Glm4Config, GlmConfig
@@ -56,11 +58,11 @@ from simcore.models.families.mamba_hybrids import (
     FalconH1Config,
     GraniteHybridConfig,
     JambaConfig,
-    NemotronHConfig,
 )
 from simcore.models.families.mimo import MiMoConfig, MiMoV2FlashConfig
 from simcore.models.families.minimax import MiniMaxM2Config
 from simcore.models.families.minimax_lightning import MiniMaxLightningConfig
+from simcore.models.families.nemotron_h import NemotronHConfig
 from simcore.models.families.nemotron_nas import NemotronNasConfig
 from simcore.models.families.olmo import Olmo2Config, Olmo3Config, OlmoConfig, OlmoeConfig
 from simcore.models.families.opt import OPTConfig

@@ -1,6 +1,7 @@
 """Quantised checkpoints: weights, KV cache and what is left out, by what each way of quantising writes."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from simcore.core.errors import FileError, InputError
 from simcore.models import load_model, load_preset, rank_weight_bytes, read_config, weight_bytes
 from simcore.models.weight_formats import Role
 
+QUANTISED = Path(__file__).parent / "quantised"
 LLAMA_70B = {key: value for key, value in load_preset("llama-3.1-70b").config.items() if key != "quantization_config"}
 DEEPSEEK_V3 = {key: value for key, value in load_preset("deepseek-v3").config.items() if key != "quantization_config"}
 QWEN3_MOE = load_preset("qwen3-30b-a3b").config
@@ -218,3 +220,14 @@ def test_what_is_not_known_is_refused_by_name(keys, message):
         read_config({**LLAMA_70B, "quantization_config": keys}, "m", "config.json: ")
     assert message in str(caught.value)
     assert str(caught.value).startswith("config.json: quantization_config")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in QUANTISED.glob("*.json")))
+def test_published_checkpoints_leave_out_what_their_lists_say(tmp_path, name):
+    """Lists of up to some hundred modules, layer by layer; ``kept`` are layers that keep roles, by number."""
+    published = json.loads((QUANTISED / f"{name}.json").read_text(encoding="utf-8"))
+    spec = load_model(folder_with(tmp_path, published["config"], published["hf_quant_config"]))
+    assert (spec.dtype, spec.kv_dtype) == (published["weights"], published["kv_cache"])
+    kept = [[group.count, sorted(role.value for role in group.kept)] for group in spec.layer_groups if group.kept]
+    assert sorted(kept) == published["kept"]
+    assert not [notice for notice in spec.notices if "leaves part" in notice]
