@@ -13,7 +13,7 @@ from servetwin.api import prepare
 from servetwin.console import console, plain_table
 from simcore.build.memory_report import MemoryReport, memory_report
 from simcore.build.simulation import Simulation
-from simcore.output.cluster_text import described
+from simcore.output.cluster_text import replicas_of
 
 _TERMS = {
     "device_bytes": "memory of the device",
@@ -57,7 +57,7 @@ def memory(
 def print_memory(simulation: Simulation, report: MemoryReport, output: Console) -> None:
     """Print the terms, the blocks, and the requests that fit."""
     facts = _facts(simulation)
-    devices = f"{facts['replicas']} x {described(facts)}"
+    devices = replicas_of(facts)
     output.print(f"[bold]{escape(facts['model'])}[/] on [bold]{escape(devices)}[/]; figures are of one accelerator")
     terms = plain_table("", "bytes", "GiB", "share")
     for number, stage in enumerate(report.stages):

@@ -8,9 +8,10 @@ from rich.table import Table
 
 from experiments.bands.bands import METRICS, STATISTICS
 from servetwin.console import plain_table, print_table
+from servetwin.digits import figure, half_width_text
 from simcore.core.result import Result
 from simcore.metrics.definitions import PERCENTILES
-from simcore.output.cluster_text import described
+from simcore.output.cluster_text import replicas_of
 
 _NAMES = {
     "ttft_s": "TTFT (s)",
@@ -18,6 +19,11 @@ _NAMES = {
     "itl_s": "ITL (ms)",
     "e2e_s": "E2E (s)",
     "queue_s": "queue (s)",
+}
+_RATES = {
+    "requests_per_s": "requests/s",
+    "output_tokens_per_s": "output tokens/s",
+    "total_tokens_per_s": "total tokens/s",
 }
 _MILLISECONDS = ("tpot_s", "itl_s")
 
@@ -40,7 +46,7 @@ def print_run(result: Result, console: Console) -> None:
 def _title(result: Result) -> str:
     scenario, counts = result.scenario, result.summary["counts"]
     cluster = scenario["cluster"]
-    devices = f"{cluster['replicas']} x {described(cluster)}"
+    devices = replicas_of(cluster)
     rejected = "".join(f"; {number:,} {reason}" for reason, number in counts["rejected_by_reason"].items())
     return (
         f"[bold]{escape(str(scenario['model']))}[/] on [bold]{escape(devices)}[/], engine {scenario['engine']}\n"
@@ -55,11 +61,20 @@ def _latencies(metrics: dict[str, Any]) -> Table:
     for name, title in _NAMES.items():
         scale = 1e3 if name in _MILLISECONDS else 1.0
         figures = metrics[name]
-        interval = figures["ci"]["mean"]
-        spread = "-" if interval is None else f"{(interval[1] - figures['mean']) * scale:.2g}"
-        values = [_figure(figures[key], scale) for key in PERCENTILES]
-        table.add_row(title, _figure(figures["mean"], scale), spread, *values)
+        values = [_scaled(figures, key, scale) for key in ("mean", *PERCENTILES)]
+        table.add_row(
+            title, figure(*values[0]), half_width_text(values[0][1]), *(figure(*value) for value in values[1:])
+        )
     return table
+
+
+def _scaled(figures: dict[str, Any], key: str, scale: float) -> tuple[float | None, float | None]:
+    """A figure, and half the width of its interval if it has one."""
+    value, interval = figures[key], figures["ci"].get(key)
+    return (
+        None if value is None else value * scale,
+        None if interval is None else (interval[1] - interval[0]) / 2 * scale,
+    )
 
 
 def _bands(summary: dict[str, Any]) -> Table:
@@ -74,18 +89,14 @@ def _bands(summary: dict[str, Any]) -> Table:
 
 
 def _range(band: list[float] | None, scale: float) -> str:
-    return "-" if band is None else f"{_figure(band[0], scale)} to {_figure(band[1], scale)}"
+    return "-" if band is None else f"{figure(band[0] * scale)} to {figure(band[1] * scale)}"
 
 
 def _throughput(summary: dict[str, Any]) -> list[str]:
     rates = summary["throughput"]
     if rates["requests_per_s"] is None:
         return ["throughput: no time was simulated"]
-    line = (
-        f"throughput: {rates['requests_per_s']:.4g} requests/s, {rates['output_tokens_per_s']:,.0f} output tokens/s, "
-        f"{rates['total_tokens_per_s']:,.0f} tokens/s in all"
-    )
-    lines = [line]
+    lines = [f"throughput: {', '.join(f'{_rate(rates, name)} {unit}' for name, unit in _RATES.items())}"]
     for name, objective in (summary["slo"] or {}).items():
         if objective["share_within"] is None:
             lines.append(f"objective {name} <= {objective['limit_s']:g} s: no data")
@@ -94,8 +105,12 @@ def _throughput(summary: dict[str, Any]) -> list[str]:
         share = objective["share_within"]
         lines.append(f"objective {name} <= {objective['limit_s']:g} s: {verdict}, kept by {share:.2%} of requests")
     if summary["slo"]:
-        lines.append(f"goodput: {rates['goodput_requests_per_s']:.4g} requests/s kept every limit")
+        lines.append(f"goodput: {_rate(rates, 'goodput_requests_per_s')} requests/s met all objectives")
     return lines
+
+
+def _rate(rates: dict[str, Any], name: str) -> str:
+    return figure(*_scaled(rates, name, 1.0))
 
 
 def _resources(summary: dict[str, Any]) -> list[str]:
@@ -120,7 +135,3 @@ def _resources(summary: dict[str, Any]) -> list[str]:
         f"({run['requests_per_wall_s']:,.0f} requests per second of wall time)"
     )
     return lines
-
-
-def _figure(value: float | None, scale: float) -> str:
-    return "-" if value is None else f"{value * scale:.4g}"

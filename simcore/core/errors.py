@@ -1,6 +1,7 @@
 """What a user can get wrong, each answered with one sentence."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from os import PathLike
 
@@ -8,6 +9,11 @@ _LONGEST_VALUE = 80
 """Characters of a value that an error shows; of a longer one it shows the beginning."""
 _LONGEST_PATH = 300
 """The same for a path, of which it shows the end too."""
+
+
+_CLOSE = 0.65
+"""How alike two names must be for one to be a slip of the other."""
+_SHORTEST_WORD = 4
 
 
 class ServetwinError(Exception):
@@ -77,13 +83,25 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like ``name`` (case ignored), or None if nothing comes close.
 
     Those that go on where ``name`` ends, whatever stands between letters and digits, come before those that look like
-    all of it.
+    all of it, or of which a word does. A single letter is no beginning.
     """
     by_lowercase = {candidate.lower(): candidate for candidate in known}
-    begun = _letters_and_digits(name)
-    longer = [candidate for candidate in by_lowercase if begun and _letters_and_digits(candidate).startswith(begun)]
-    matches = difflib.get_close_matches(name.lower(), longer or by_lowercase, n=1, cutoff=0.0 if longer else 0.5)
-    return by_lowercase[matches[0]] if matches else None
+    begun, wanted = _letters_and_digits(name), name.lower()
+    longer = [candidate for candidate in by_lowercase if _letters_and_digits(candidate).startswith(begun)]
+    if len(begun) > 1 and longer:
+        return by_lowercase[max(longer, key=lambda candidate: (_alike(wanted, candidate), candidate))]
+    nearest = max(by_lowercase, key=lambda candidate: (_closeness(wanted, candidate), candidate), default="")
+    return by_lowercase[nearest] if nearest and _closeness(wanted, nearest) >= _CLOSE else None
+
+
+def _closeness(name: str, candidate: str) -> float:
+    words = [word for word in re.split(r"[-_. ]", candidate) if len(word) >= _SHORTEST_WORD]
+    return max(_alike(name, other) for other in (candidate, *words))
+
+
+def _alike(name: str, other: str) -> float:
+    """The share of letters that two texts have in common, in order."""
+    return difflib.SequenceMatcher(None, other, name).ratio()
 
 
 def shortened(text: str, most: int = _LONGEST_VALUE) -> str:

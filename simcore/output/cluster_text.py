@@ -23,3 +23,9 @@ def described(cluster: Mapping[str, Any]) -> str:
     plain = all(size == 1 for way, size in sizes.items() if way != "tensor")
     split = "" if plain else f" ({', '.join(f'{way} {size}' for way, size in sizes.items() if size > 1)})"
     return f"{devices} {cluster['accelerator']}{split}"
+
+
+def replicas_of(cluster: Mapping[str, Any]) -> str:
+    """All of a cluster, such as "1 replica × 1 h100-sxm" or "2 replicas × 8 h100-sxm (tensor 4, pipeline 2)"."""
+    count = int(cluster.get("replicas", 1))
+    return f"{count:,} replica{'' if count == 1 else 's'} × {described(cluster)}"

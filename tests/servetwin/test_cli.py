@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from servetwin.digits import figure
 from simcore.output.run_folder import RUN_FILES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -53,7 +54,7 @@ def test_bands_stand_in_table_summary_and_report(command, scenario_file, tmp_pat
     assert (ended.code, ended.err) == (0, "")
     assert "80% band" in ended.out
     low, high = json.loads((tmp_path / "out" / "summary.json").read_text())["metrics"]["ttft_s"]["band"]["p50"]
-    assert f"{low:.4g} to {high:.4g}" in ended.out
+    assert f"{figure(low)} to {figure(high)}" in ended.out
     report = (tmp_path / "out" / "report.html").read_text()
     assert "<small>band " in report
     assert "80 % uncertainty bands of 9 replays" in report

@@ -68,6 +68,10 @@ def test_values_are_shown_as_a_scenario_has_them(value, shown):
         ("-", None),
         ("b1", "b101"),
         ("tpu", None),
+        ("a", None),
+        ("blackwell", None),
+        ("100", "h100-sxm"),
+        ("pcie", "h100-pcie"),
     ],
 )
 def test_the_nearest_name_is_one_that_goes_on_or_else_one_that_looks_alike(name, nearest):
