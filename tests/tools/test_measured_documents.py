@@ -21,6 +21,7 @@ def test_a_capacity_of_the_prefix_cache_is_as_the_document_says(shared_data):
     assert set(made) <= set(section.splitlines())
 
 
+@pytest.mark.long
 def test_known_results_of_policies_are_as_the_document_says():
     script = runpy.run_path(str(ROOT / "tools" / "policy_results.py"))
     made = "\n".join(script["known_results"]())

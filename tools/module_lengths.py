@@ -1,0 +1,48 @@
+"""Say which modules are longer than a page or two holds: ``python tools/module_lengths.py``; exit code 1 if any is.
+
+Tests are not looked at: a table of cases may be long.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_LINES = 300
+TO_BE_SPLIT = frozenset(
+    (
+        "kernels/expert_gemms.py",
+        "kernels/mixed_attention.py",
+        "kernels/paged_decode.py",
+        "kernels/rope.py",
+        "simcore/build/simulation.py",
+        "simcore/memory/group_manager.py",
+        "simcore/metrics/summary.py",
+        "simcore/models/families/expert_families.py",
+        "simcore/scenario/sections.py",
+        "simcore/scheduling/scheduler_state.py",
+        "simcore/service/replica.py",
+        "tools/kernel_fits.py",
+        "tools/memory_results.py",
+    )
+)
+"""Longer ones that are there already; nothing is to be added here."""
+
+
+def too_long(root: Path = ROOT) -> list[tuple[str, int]]:
+    """Modules of more than ``MOST_LINES`` lines, with their lines; of those that git knows or would."""
+    listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py")
+    names = subprocess.run(listed, cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
+    lengths = {
+        name: len((root / name).read_text(encoding="utf-8").splitlines())
+        for name in names
+        if not name.startswith("tests/") and name not in TO_BE_SPLIT and (root / name).exists()
+    }
+    return sorted((name, lines) for name, lines in lengths.items() if lines > MOST_LINES)
+
+
+if __name__ == "__main__":
+    found = too_long()
+    for name, lines in found:
+        print(f"{name}: {lines} lines, expected at most {MOST_LINES}", file=sys.stderr)
+    sys.exit(1 if found else 0)
