@@ -1,6 +1,6 @@
 """What calibrated prices cost: ``python -m benchmarks.kernel_prices [PROFILE]``, microseconds per call.
 
-A step of decodes here is what a step price needs when shapes are compiled once: the matrix products, experts and
+A step of decodes here is what a step price needs when shapes are compiled once: the GEMMs, experts and
 collectives of a token count looked up in a dictionary, and one attention curve at a total context.
 """
 

@@ -1,4 +1,4 @@
-"""Latent attention out of modules that were measured whole: what they take beside their matrix products."""
+"""Latent attention out of modules that were measured whole: what they take beside their GEMMs."""
 
 from dataclasses import replace
 

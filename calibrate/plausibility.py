@@ -14,7 +14,7 @@ _COMPUTED_AS = {"fp8-block": "fp8", "nvfp4": "fp4", "int4": "bf16"}
 
 
 def impossible(samples: SampleTable, accelerator: Accelerator) -> NDArray[np.bool_]:
-    """The rows of matrix products and decode attention that are a twentieth faster than the datasheet, or more."""
+    """The rows of GEMMs and decode attention that are a twentieth faster than the datasheet, or more."""
     found = np.zeros(len(samples), dtype=bool)
     columns = samples.columns
     if samples.kind == "gemm":

@@ -22,7 +22,7 @@ class Accelerator:
 
     ``peak_flops_per_s`` maps a dtype ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "int4") to dense
     operations per second, accumulated in fp32 where the datasheet tells; a dtype that the tensor cores lack is absent.
-    ``sustained_flops_per_s`` are the rates of matrix products once the power limit has lowered the clock, where such
+    ``sustained_flops_per_s`` are the rates of GEMMs once the power limit has lowered the clock, where such
     were measured.
     ``memory_bytes`` is what the driver offers to programs where that is known: an engine plans its KV cache with it,
     and it differs from the gigabytes in the product's name. ``l2_bytes`` is the last cache that all

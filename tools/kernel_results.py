@@ -98,7 +98,7 @@ on any chip, and none has a trap. Every form is compiled again by the tests and 
 
 
 def is_product(row: Candidate) -> bool:
-    """Whether a ceiling of matrix products may be taken from it."""
+    """Whether a ceiling of GEMMs may be taken from it."""
     return row.kernel in ("gemm", "w8a8")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 
 from servetwin.api import prepare
+from simcore.cost.term import StepCounts
 from simcore.hardware import load_accelerator
 from simcore.memory.capacity import MemoryDemand
 from simcore.memory.kv_bytes import KvFormat, kv_bytes_per_token
@@ -153,7 +154,7 @@ def figure_2(
     sent = sharegpt_requests(data, longest_prompt, requests)
     return {
         name: replay_memory_use(
-            sent, memory, lambda tokens: cost.linear_ns(tokens) + cost.host_ns(tokens, tokens, tokens)
+            sent, memory, lambda tokens: cost.without_attention_ns(StepCounts(tokens, tokens, 0, tokens, tokens))
         )
         for name, memory in schemes(slots, space).items()
     }

@@ -22,6 +22,7 @@ from simcore.build.simulation import Simulation  # noqa: E402
 from simcore.core.errors import ServetwinError  # noqa: E402
 from simcore.cost.calibrated.errors import LEVELS  # noqa: E402
 from simcore.cost.step_cost import StepCost  # noqa: E402
+from simcore.cost.term import Counted  # noqa: E402
 
 ACCELERATORS = ("a100-sxm-80gb", "b200", "h100-sxm", "h200-sxm", "l40s", "rtx-4090", "rtx-pro-6000-blackwell")
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "mistral-7b")
@@ -77,13 +78,12 @@ def _cost(accelerator: str, model: str, ranks: int, profile: str) -> StepCost | 
 
 def _pairs(measured: StepCost, roofline: StepCost) -> Iterator[tuple[str, float, float]]:
     """The kind of each kernel at each shape, what it takes as measured, and by roofline."""
-    for operator, theirs, ours in zip(measured.layers, measured.layer_prices, roofline.layer_prices, strict=True):
-        for tokens in TOKENS:
-            if operator.shape is not None and theirs.inside(tokens):
-                yield "matmul", theirs.seconds(tokens), ours.seconds(tokens)
-    for size in (tokens * measured.all_reduces[0].bytes_per_token for tokens in TOKENS if measured.all_reduces):
-        if measured.all_reduce_price.inside(size):
-            yield "collective", measured.all_reduce_price.seconds(size), roofline.all_reduce_price.seconds(size)
+    for term, assumed_term in zip(measured.token_terms, roofline.token_terms, strict=True):
+        is_gemm = term.operator is not None and term.operator.shape is not None and term.tokens is Counted.OWN
+        if is_gemm or term.name == "all_reduce":
+            theirs, ours = term.price, assumed_term.price
+            for tokens in (tokens for tokens in TOKENS if theirs.inside(tokens)):
+                yield "matmul" if is_gemm else "collective", theirs.seconds(tokens), ours.seconds(tokens)
     for known, assumed in zip(measured.compiled_attention, roofline.compiled_attention, strict=True):
         context, generation = known.calibrated.context, known.calibrated.generation
         for tokens in CHUNKS:

@@ -111,7 +111,7 @@ class _Folder:
                 yield self._table("layer", file, chosen, parallel)
 
     def _matmuls(self) -> dict[str, tuple[int, int]]:
-        """(n, k) of the layers that are matrix products, on one rank."""
+        """(n, k) of the layers that are GEMMs, on one rank."""
         hidden, ranks = self.spec.hidden_size, self.ranks
         attention, block = self.group.attention, self.group.feed_forward
         assert isinstance(attention, Attention)

@@ -30,7 +30,7 @@ def read_profiles(root: Path) -> Iterator[SampleTable]:
 
 
 def read_layers(path: Path, accelerator: str) -> Iterator[SampleTable]:
-    """The matrix products of a ``mlp.csv``, each with its shape on one rank."""
+    """The GEMMs of a ``mlp.csv``, each with its shape on one rank."""
     file = CsvColumns(path)
     ranks, tokens = file.whole("num_tensor_parallel_workers", least=1), file.whole("num_tokens")
     hidden, width = file.whole("n_embd"), file.whole("n_expanded_embd")

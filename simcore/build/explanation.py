@@ -5,9 +5,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from simcore.build.memory_report import memory_report
-from simcore.cost.breakdown import OperatorTime, StepShape, between_stages, breakdown, together
+from simcore.cost.breakdown import OperatorTime, StepShape, together
 from simcore.cost.calibrated import Source
-from simcore.cost.pipeline import PipelineCost
 from simcore.cost.price_shares import unmeasured
 from simcore.output.cluster_text import described
 
@@ -81,18 +80,15 @@ class Explanation:
 
 def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
     """Explain a step of a scenario."""
-    operators: list[OperatorTime] = []
-    stage_s: tuple[float, ...] = ()
-    if simulation.pipeline is None:
-        operators = together(breakdown(simulation.cost, shape))
-    else:
-        operators, stage_s = _by_stage(simulation.pipeline, shape)
+    pipeline = simulation.pipeline
+    stages = [simulation.cost.terms(shape)] if pipeline is None else pipeline.stage_terms(shape)
+    stage_s = tuple(sum(time.seconds for time in times) for times in stages)
     prices, several = simulation.cost.prices, simulation.scenario.cluster.devices_per_replica > 1
     fallbacks = sorted(prices.fallback_profiles.items())
     others = {kind: fallback.name for kind, fallback in fallbacks if kind != "collective" or several}
     return Explanation(
         shape,
-        tuple(operators),
+        tuple(together(chain(*stages))),
         simulation.spec.name,
         simulation.accelerator.name,
         simulation.scenario.cluster.tensor_parallel,
@@ -102,18 +98,8 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
         None if prices.profile is None else prices.profile.name,
         others,
         [] if prices.profile is None else unmeasured(simulation.cost),
-        stage_s,
+        () if pipeline is None else stage_s,
     )
-
-
-def _by_stage(cost: PipelineCost, shape: StepShape) -> tuple[list[OperatorTime], tuple[float, ...]]:
-    """The operators of all stages, like ones together, and what each stage takes with what it sends."""
-    stages = [breakdown(stage, shape) for stage in cost.stages]
-    sent_tokens = cost.sent_tokens(shape.chunks, shape.decodes)
-    sent_s = [hop.send_s(sent_tokens) + hop.gather_s(sent_tokens) for hop in cost.hops]
-    stage_s = [sum(time.seconds for time in times) for times in stages]
-    taken_s = tuple(computes_s + sends_s for computes_s, sends_s in zip(stage_s, [*sent_s, 0.0], strict=True))
-    return together(chain(*stages, between_stages(cost, shape))), taken_s
 
 
 def usual_shapes(simulation: "Simulation") -> list[StepShape]:

@@ -94,19 +94,31 @@ class DecodeAttention:
             return curves.only.at(pool.context_tokens + pool.size)
         if curves.windowed and not plan.stalled:
             return curves.next_step_ns(pool)
-        total = 0.0
+        return sum(self._by_kind(plan, pool, curves))
+
+    def step_by_kind_ns(self, plan: BatchPlan, pool: DecodePool) -> list[float]:
+        """The same for each kind of layers."""
+        cache = self._beside if plan.chunks else self._alone
+        return self._by_kind(plan, pool, cache.get(plan.decoding) or self._curves(cache, plan.decoding))
+
+    def steps_by_kind_ns(self, pool: DecodePool, steps: int) -> list[float]:
+        """The next steps of all members together, for each kind of layers."""
+        curves = self._alone.get(pool.size) or self._curves(self._alone, pool.size)
+        return [float(self._array_ns([term], steps, 0.0).sum()) for term in self._terms(pool, pool.size, curves)]
+
+    def _by_kind(self, plan: BatchPlan, pool: DecodePool, curves: _DecodeCurves) -> list[float]:
         stalled = [pool.context_of(request.origin) for request in plan.stalled]
-        terms = self._terms(pool, plan.decoding, curves)
-        for attention, term in zip(self._kinds, terms, strict=True):
+        found = []
+        for attention, term in zip(self._kinds, self._terms(pool, plan.decoding, curves), strict=True):
             start, growth, memory, compute, floor, queries, curve = term
             context = start + growth
             for tokens in stalled:
                 context -= attended_tokens(tokens, attention.work.window_tokens)
             if curve is None:
-                total += max(context * memory + queries, context * compute, floor)
+                found.append(max(context * memory + queries, context * compute, floor))
             else:
-                total += curve.at(context)
-        return total
+                found.append(curve.at(context))
+        return found
 
     def _curves(self, cache: dict[int, _DecodeCurves], decoding: int) -> _DecodeCurves:
         beside_chunks = cache is self._beside

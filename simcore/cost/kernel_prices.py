@@ -92,7 +92,7 @@ class KernelPrices:
         return price if rate is None else SustainedPrice(price, operator.flops_per_token / rate)
 
     def _sustained_flops_per_s(self, operator: Operator) -> float | None:
-        """The rate that matrix products keep up, None where none was measured.
+        """The rate that GEMMs keep up, None where none was measured.
 
         A type that was not takes the share of its peak that the one of the nearest peak keeps up, as power is what
         limits both: int8 that of fp8. What the device has no peak for is multiplied as bf16.

@@ -41,7 +41,7 @@ SAMPLING_ELEMENTS = 5
 def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split | None = None) -> Iterator[Operator]:
     """The operators of all layers on one of ``ranks`` tensor-parallel ranks (Megatron-LM, arXiv:1909.08053).
 
-    ``split`` says where experts are, if not split over the same ranks; they then see the tokens of all data groups.
+    ``split`` says where experts are, if not split over the same ranks; they see the tokens of all data-parallel ranks.
     """
     split = split or Split(tensor=ranks)
     hidden, stored = spec.hidden_size, weight_format(weight_dtype)
@@ -112,7 +112,7 @@ class _OperatorBuilder:
         return self if role in self.stored.of else replace(self, stored=SIXTEEN_BITS)
 
     def matmul(self, name: str, inputs: int, outputs: int, split: str | None = None) -> Operator:
-        """A matrix product whose weight is split over the ranks by "columns" (outputs), "rows" (inputs) or not."""
+        """A GEMM whose weight is split over the ranks by "columns" (outputs), "rows" (inputs) or not."""
         if split == "columns":
             outputs = -(-outputs // self.ranks)
         elif split == "rows":
@@ -212,7 +212,7 @@ def _recurrent_projections(everywhere: _OperatorBuilder, attention: Recurrent, h
 
 
 def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, ranks: int) -> list[int]:
-    """Numbers per token and rank of each input of matrix products that a layer brings to the weights' numbers.
+    """Numbers per token and rank of each input of GEMMs that a layer brings to the weights' numbers.
 
     Each is read in 16 bits and written in 8. There are two of attention, two of the MLP or experts, and two more each
     of shared experts and latent attention, whose numbers are left out where they are few or the same.

@@ -11,26 +11,39 @@ from simcore.core.decode_pool import DecodePool
 from simcore.core.token_gaps import StepDurations
 from simcore.cost.calibrated import Source
 from simcore.cost.compiled_attention import CompiledAttention
-from simcore.cost.prices import Price
+from simcore.cost.host_time import HOST
+from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
-from simcore.cost.work import Shape, WorkCounter
+from simcore.cost.term import StepCounts
+from simcore.cost.work import WorkCounter
 
 MOST_OUTSIDE = 0.3
 """The share of simulated time outside calibrated ranges from which a run is warned of, and refused with --strict."""
 _NOTHING = (1 << 62, -1)
 """A range of context that nothing lies in."""
-HOST = "host"
-"""The share of time that the host takes, by constants that are assumed."""
 
 
 class RangeCounter:
     """Counts steps whose attention was priced by calibrated kernels outside the range that these were measured in.
 
     One chunk or one kind of layers outside is enough; decodes beside a chunk are judged by the range of decodes alone.
-    Whole numbers, so that order is no matter.
+    ``attention_ns`` is what attention of each source took, if prices of several sources are at work; else it names the
+    one source.
     """
 
-    __slots__ = ("_attention", "_contexts", "_linear", "_ranges", "_split", "_uniform", "steps", "time_ns")
+    __slots__ = (
+        "_attention",
+        "_contexts",
+        "_cost",
+        "_linear",
+        "_ranges",
+        "_several_sources",
+        "_split",
+        "_uniform",
+        "attention_ns",
+        "steps",
+        "time_ns",
+    )
 
     def __init__(self, cost: StepCost) -> None:
         self._attention = tuple(kind for kind in cost.compiled_attention if kind.calibrated.generation is not None)
@@ -39,16 +52,22 @@ class RangeCounter:
         self._uniform = len(self._attention) == 1 and self._attention[0].window is None
         self._linear = tuple(linear for linear in cost.linear_attention if linear.measured is not None)
         self._split = cost.split
+        self._cost = cost
         self._ranges: dict[int, list[tuple[int, int]]] = {}
-        self.steps: Counter[Shape] = Counter()
+        sources = sorted(attention_sources(cost))
+        self._several_sources = len(sources) > 1
+        self.attention_ns: dict[Source, float] = dict.fromkeys(sources, 0.0 if self._several_sources else 1.0)
+        self.steps: Counter[StepCounts] = Counter()
         self.time_ns = 0
 
     def count_decodes(self, pool: DecodePool, durations_ns: StepDurations) -> None:
         """Count those of the next decode steps of all members that lie outside."""
         size, steps = pool.size, len(durations_ns)
+        if self._several_sources:
+            self._add_decodes(self._cost.decode_attention.steps_by_kind_ns(pool, steps), size, steps)
         if not self._attention:
             if not self._states_inside(size):
-                self.steps[size, size, size] += steps
+                self.steps[self._split.counts_of_decodes(size)] += steps
                 self.time_ns += sum(map(int, durations_ns))
             return
         ranges = self._ranges.get(size) or self._ranges_of(size)
@@ -66,16 +85,34 @@ class RangeCounter:
             end = min(end, _steps_within(most, start, growth, steps))
         if first or end < steps:
             outside = steps - max(end - first, 0)
-            self.steps[size, size, size] += outside
+            self.steps[self._split.counts_of_decodes(size)] += outside
             self.time_ns += sum(map(int, durations_ns[:first])) + sum(map(int, durations_ns[max(end, first) :]))
 
     def count_step(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int, duration_ns: int) -> None:
         """Count one step that is not decode alone, if its attention lies outside."""
+        if self._several_sources:
+            self._add_step(plan, pool)
         if (self._attention or self._linear) and not self._inside(plan, pool):
-            tokens = self._split.step_tokens(plan.decoding, plan.prefill_tokens)
-            requests = plan.decoding + len(plan.chunks)
-            self.steps[tokens, sampled_rows, requests] += 1
+            self.steps[self._split.counts_of(plan, sampled_rows)] += 1
             self.time_ns += duration_ns
+
+    def _add_step(self, plan: BatchPlan, pool: DecodePool) -> None:
+        beside_decodes = plan.decoding > 0
+        if plan.chunks:
+            chunks = [(tokens, computed_tokens) for _, tokens, computed_tokens in plan.chunks]
+            for kind in self._cost.compiled_attention:
+                self.attention_ns[kind.chunks_source] += kind.chunks_ns(chunks, beside_decodes)
+            for linear in self._cost.linear_attention:
+                self.attention_ns[linear.source] += linear.chunks_ns(chunks)
+        if beside_decodes:
+            by_kind_ns = self._cost.decode_attention.step_by_kind_ns(plan, pool)
+            self._add_decodes(by_kind_ns, plan.decoding, 1, beside_chunks=bool(plan.chunks))
+
+    def _add_decodes(self, by_kind_ns: list[float], decoding: int, steps: int, beside_chunks: bool = False) -> None:
+        for kind, taken_ns in zip(self._cost.compiled_attention, by_kind_ns, strict=True):
+            self.attention_ns[kind.decodes_source(beside_chunks)] += taken_ns
+        for linear in self._cost.linear_attention:
+            self.attention_ns[linear.source] += steps * linear.decodes_ns(decoding)
 
     def _inside(self, plan: BatchPlan, pool: DecodePool) -> bool:
         for context in self._contexts:
@@ -114,6 +151,14 @@ class RangeCounter:
         return all(linear.inside_decodes(decoding) for linear in self._linear)
 
 
+def attention_sources(cost: StepCost) -> set[Source]:
+    """Where prices of attention come from, linear attention included."""
+    found = {linear.source for linear in cost.linear_attention}
+    for kind in cost.compiled_attention:
+        found |= {kind.chunks_source, kind.decodes_source(False), kind.decodes_source(True)}
+    return found
+
+
 def _context(kind: CompiledAttention, pool: DecodePool) -> tuple[int, int]:
     if kind.window is None:
         return pool.context_tokens, pool.size
@@ -149,17 +194,17 @@ class PriceShares:
 def unmeasured(cost: StepCost) -> list[str]:
     """Kernels that the profile at hand has no measurements of though others do.
 
-    Products are named by their weights' format, attention by its heads and the cache's format.
+    GEMMs are named by their weights' format, attention by its heads and the cache's format.
     """
     found = []
-    operators = zip((*cost.layers, *cost.head), (*cost.layer_prices, *cost.head_prices), strict=True)
-    for operator, price in operators:
-        if operator.shape is not None and price.source is Source.ROOFLINE:
-            products = {"experts": "experts", "router": "routers"}.get(operator.name, "matrix products")
-            found.append(f"{products} in {operator.shape.weights}")
+    for term in cost.token_terms:
+        shape = None if term.operator is None else term.operator.shape
+        if shape is not None and term.price.source is Source.ROOFLINE:
+            kernels = {"experts": "experts", "router": "routers"}.get(term.name, "GEMMs")
+            found.append(f"{kernels} in {shape.weights}")
     for kind in cost.compiled_attention:
-        shape, dtype = kind.work.shape, kind.work.kv_dtype
-        heads = "" if shape is None else f" of head dimension {shape.head_dim}"
+        attention, dtype = kind.work.shape, kind.work.kv_dtype
+        heads = "" if attention is None else f" of head dimension {attention.head_dim}"
         if kind.calibrated.context is None:
             found.append(f"prompt attention{heads} with {dtype} KV")
         if kind.calibrated.generation is None:
@@ -172,83 +217,40 @@ def unmeasured(cost: StepCost) -> list[str]:
 
 
 def price_shares(
-    cost: StepCost, work: Iterable[WorkCounter], ranges: Iterable[RangeCounter], busy_s: float
+    cost: StepCost | PipelineCost, work: Iterable[WorkCounter], ranges: Iterable[RangeCounter], busy_s: float
 ) -> PriceShares:
     """The shares of a run whose steps took ``busy_s`` in all.
 
-    Time of attention is what is left of the steps once all else is taken off; among kinds of layers, and between
-    prompts and decodes, it is split as roofline times are, which is no matter where they have one source.
+    Time of attention is what is left of the steps once all else is taken off.
     """
     seconds: defaultdict[str, float] = defaultdict(float)
     outside_s = 0.0
-    attention_weights: defaultdict[str, float] = defaultdict(float)
     for counter in work:
-        for shape, steps in counter.shapes():
-            outside_s += steps * _add_linear(cost, shape, steps, seconds)
-        _weigh_attention(cost, counter, attention_weights)
+        host_s = counter.host_s(cost)
+        seconds[HOST] += host_s
+        outside_s += host_s
+        tokens_by_kind = counter.tokens_by_kind()
+        for term in cost.token_terms:
+            for tokens, steps in tokens_by_kind[term.tokens].items():
+                taken_s = steps * term.seconds(tokens)
+                seconds[term.price.source] += taken_s
+                if not term.price.inside(tokens):
+                    outside_s += taken_s
     attention_s = max(busy_s - sum(seconds.values()), 0.0)
-    weights = sum(attention_weights.values()) or 1.0
-    for source, weight in attention_weights.items():
-        seconds[source] += attention_s * weight / weights
-    roofline_share = attention_weights[Source.ROOFLINE] / weights
+    attention_ns: defaultdict[Source, float] = defaultdict(float)
     beyond_s = 0.0
     for found in ranges:
-        rest_s = sum(steps * _linear_s(cost, shape) for shape, steps in sorted(found.steps.items()))
-        beyond_s += max(found.time_ns / NS_PER_S - rest_s, 0.0)
+        for source, taken_ns in found.attention_ns.items():
+            attention_ns[source] += taken_ns
+        rest_ns = sum(steps * cost.without_attention_ns(counts) for counts, steps in sorted(found.steps.items()))
+        beyond_s += max(found.time_ns - rest_ns, 0.0) / NS_PER_S
+    whole_ns = sum(attention_ns.values()) or 1.0
+    for source, taken_ns in attention_ns.items():
+        seconds[source] += attention_s * (taken_ns / whole_ns)
+    roofline_share = attention_ns[Source.ROOFLINE] / whole_ns
     outside_s += attention_s * roofline_share + min(beyond_s, attention_s) * (1 - roofline_share)
-    total = sum(seconds.values())
-    if not total:
+    total_s = sum(seconds.values())
+    if not total_s:
         return PriceShares({}, 0.0)
-    by_source = {str(source): seconds[source] / total for source in sorted(seconds) if seconds[source]}
-    return PriceShares(by_source, min(outside_s / total, 1.0))
-
-
-def _linear_s(cost: StepCost, shape: Shape) -> float:
-    tokens, rows, _ = shape
-    return (cost.linear_ns(tokens) + cost.head_ns(rows) + cost.host_ns(*shape)) / NS_PER_S
-
-
-def _add_linear(cost: StepCost, shape: Shape, steps: int, seconds: defaultdict[str, float]) -> float:
-    """Add all but attention of ``steps`` steps to ``seconds`` by source; what of one step lies outside is returned."""
-    tokens, rows, _ = shape
-    host_s = cost.host_ns(*shape) / NS_PER_S
-    seconds[HOST] += steps * host_s
-    outside_s = host_s
-    kernels: list[tuple[Price, int, int]] = [
-        (price, operator.count, cost.seen_tokens(operator, tokens))
-        for operator, price in zip(cost.layers, cost.layer_prices, strict=True)
-    ]
-    own_tokens, own_rows = cost.split.own_tokens(tokens), cost.split.own_tokens(rows)
-    if rows:
-        kernels += [
-            (price, operator.count, own_rows) for operator, price in zip(cost.head, cost.head_prices, strict=True)
-        ]
-        if cost.logits_gather is not None:
-            kernels.append((cost.logits_gather.price, 1, cost.logits_gather.gathered_bytes(own_rows)))
-    for all_reduce in cost.all_reduces:
-        kernels.append((cost.all_reduce_price, all_reduce.count, own_tokens * all_reduce.bytes_per_token))
-    if cost.exchange is not None:
-        for sent in (cost.exchange.dispatched_bytes(own_tokens), cost.exchange.combined_bytes(own_tokens)):
-            kernels.append((cost.exchange.price, cost.exchange.count, sent))
-    for price, count, x in kernels:
-        taken_s = count * price.seconds(x)
-        seconds[price.source] += steps * taken_s
-        if not price.inside(x):
-            outside_s += taken_s
-    return outside_s
-
-
-def _weigh_attention(cost: StepCost, counter: WorkCounter, weights: defaultdict[str, float]) -> None:
-    """Add the roofline times of a replica's attention to ``weights`` by the source of its prices."""
-    for kind in cost.compiled_attention:
-        decode_tokens, prefill_pairs = counter.attended(kind.work.window_tokens)
-        memory_ns, compute_ns, _, _ = kind.prices
-        generation, context = kind.calibrated.generation, kind.calibrated.context
-        decode_ns = decode_tokens * max(memory_ns, compute_ns)
-        weights[Source.ROOFLINE if generation is None else generation.source] += decode_ns
-        weights[Source.ROOFLINE if context is None else context.source] += prefill_pairs * kind.prefill_pair_ns
-    for linear in cost.linear_attention:
-        work, roofline = linear.work, cost.prices.roofline
-        moved = work.bytes(counter.decode_tokens, counter.decode_tokens)
-        seconds = roofline.attention_memory_s(moved) + roofline.attention_compute_s(work.flops(counter.prefill_tokens))
-        weights[linear.source] += work.count * seconds * NS_PER_S / linear.groups
+    by_source = {str(source): seconds[source] / total_s for source in sorted(seconds) if seconds[source]}
+    return PriceShares(by_source, min(outside_s / total_s, 1.0))

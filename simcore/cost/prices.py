@@ -72,8 +72,37 @@ class RooflineCollective:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePrice:
+    """A message between ranks over tokens: a ``price`` over bytes, of which each token adds so many."""
+
+    price: Price
+    bytes_per_token: float
+
+    def sent_bytes(self, tokens: int) -> int:
+        """The bytes of so many tokens, a broken one whole."""
+        return ceil(tokens * self.bytes_per_token)
+
+    @property
+    def source(self) -> Source:
+        """That of the price over bytes."""
+        return self.price.source
+
+    def seconds(self, x: int) -> float:
+        """One message of ``x`` tokens."""
+        return self.price.seconds(self.sent_bytes(x))
+
+    def inside(self, x: int) -> bool:
+        """Whether so many bytes were measured."""
+        return self.price.inside(self.sent_bytes(x))
+
+    def errors_at(self, x: int) -> ErrorQuantiles | None:
+        """Those of the price over bytes."""
+        return self.price.errors_at(self.sent_bytes(x))
+
+
+@dataclass(frozen=True, slots=True)
 class SustainedPrice:
-    """A measured matrix product, but no faster than ``per_token_s`` allows at the clock of a device that stays loaded.
+    """A measured GEMM, but no faster than ``per_token_s`` allows at the clock of a device that stays loaded.
 
     Measurements of single kernels last too short for the power limit to lower the clock.
     """
@@ -188,11 +217,11 @@ class AttentionPrices:
     generation: GenerationPrice | None
     mixed: GenerationPrice | None
 
-    def over_ranks(self, groups: int, spread: int) -> "AttentionPrices":
-        """The same for requests dealt out to so many groups of ranks, the context of each divided among ``spread``."""
-        if groups * spread == 1:
+    def over_ranks(self, data_ranks: int, spread: int) -> "AttentionPrices":
+        """The same for requests dealt out to so many ``data_ranks``, the context of each divided among ``spread``."""
+        if data_ranks * spread == 1:
             return self
-        return self._with_decodes(lambda price: replace(price, groups=groups, spread=spread, _curves={}))
+        return self._with_decodes(lambda price: replace(price, data_ranks=data_ranks, spread=spread, _curves={}))
 
     def no_faster_than(self, s_per_token: float) -> "AttentionPrices":
         """The same, but that decodes take so long at least for each token beyond the measured contexts.

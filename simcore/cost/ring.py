@@ -7,7 +7,7 @@ all ranks alike to do (Brandon et al., "Striped Attention", arXiv:2311.09431). I
 of every context, and what comes of that is gathered by all and put together by the sums of exponentials.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from simcore.core.clock import NS_PER_S
@@ -16,24 +16,7 @@ from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.prices import Price
 from simcore.cost.roofline import read_context
 from simcore.cost.split import Split
-
-
-@dataclass(frozen=True, slots=True)
-class ContextMerge:
-    """The gathering of decodes' parts: in ``layers`` layers ``token_bytes`` of each rank for a token."""
-
-    price: Price
-    layers: int
-    token_bytes: float
-    ranks: int
-
-    def gathered_bytes(self, decoding: int) -> int:
-        """What every rank has of one layer thereafter."""
-        return round(decoding * self.token_bytes * self.ranks)
-
-    def seconds(self, decoding: int) -> float:
-        """All layers' gathers."""
-        return self.layers * self.price.seconds(self.gathered_bytes(decoding)) if decoding else 0.0
+from simcore.cost.term import Counted, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +44,16 @@ class Ring:
         return context * kv_bytes_per_token / self.ranks
 
 
-def merge_of(prices: KernelPrices, split: Split, attention: Iterable[AttentionWork]) -> ContextMerge | None:
-    """What context ranks gather in each decode; None where there is one. A part is about as many bytes as a query."""
+def context_merge(prices: KernelPrices, split: Split, attention: Iterable[AttentionWork]) -> Iterator[Term]:
+    """What context ranks gather in each decode, where there are several. A part is about as many bytes as a query."""
     if split.context == 1:
-        return None
+        return
     works = list(attention)
     layers = sum(work.count for work in works)
     token_bytes = sum(work.count * work.query_bytes_per_token / 2 for work in works) / layers
     topology = prices.links.topology(split.context * split.devices)
-    return ContextMerge(prices.collective("all_gather", split.context, topology), layers, token_bytes, split.context)
+    price = prices.collective("all_gather", split.context, topology)
+    yield Term.message("context_merge", layers, price, token_bytes * split.context, Counted.DECODING)
 
 
 def ring_of(prices: KernelPrices, ranks: int, neighbours: int, layers: int) -> Ring | None:

@@ -14,9 +14,12 @@ def slower_than_bf16(cost: StepCost) -> list[str]:
     """The formats of experts that take longer than bf16's at every one of several numbers of tokens."""
     found = []
     default = replace(cost.prices, expert_kernels=AUTO)
-    for operator, price in zip(cost.layers, cost.layer_prices, strict=True):
-        experts = operator.shape
-        if not isinstance(experts, ExpertMatrices) or price.source is Source.ROOFLINE or experts.weights == "bf16":
+    for term in cost.token_terms:
+        operator, price = term.operator, term.price
+        experts = None if operator is None else operator.shape
+        if operator is None or not isinstance(experts, ExpertMatrices):
+            continue
+        if price.source is Source.ROOFLINE or experts.weights == "bf16":
             continue
         wide = default.operator(replace(operator, shape=replace(experts, weights="bf16")))
         slower = all(price.seconds(tokens) > wide.seconds(tokens) for tokens in _TOKENS)

@@ -1,7 +1,5 @@
 """The price of a step, compiled once per scenario so that pricing costs microseconds."""
 
-from collections.abc import Iterable
-
 from policies.horizon import FOREVER
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.clock import NS_PER_S
@@ -9,22 +7,16 @@ from simcore.core.decode_pool import DecodePool
 from simcore.core.token_gaps import StepDurations
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.attention import attention_work
+from simcore.cost.breakdown import OperatorTime, StepShape
 from simcore.cost.compiled_attention import compile_attention
 from simcore.cost.compiled_linear_attention import compile_linear_attention
 from simcore.cost.decode_attention import DecodeAttention
-from simcore.cost.exchange import deal, expert_exchange, logits_gather
+from simcore.cost.host_time import HostTime
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.linear_attention import PROMPT_LAUNCHES, linear_attention_work
-from simcore.cost.model_operators import (
-    all_reduces,
-    embedding_operators,
-    final_norm_operators,
-    head_operators,
-    layer_operators,
-)
-from simcore.cost.operators import Operator
-from simcore.cost.ring import merge_of
-from simcore.cost.split import Split, mixture_layers
+from simcore.cost.split import Split
+from simcore.cost.step_terms import step_terms
+from simcore.cost.term import Counted, StepCounts
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import ModelSpec
 
@@ -32,11 +24,10 @@ from simcore.models import ModelSpec
 class StepCost:
     """Prices steps of one model on one accelerator type, ``ranks`` of them in tensor parallel.
 
-    A step is the sum of its layers' operators (they depend on its tokens alone and are tabulated), the head over the
-    sampled rows, attention, linear or not, of decodes and of prompt chunks, two all-reduces per layer, and host
-    overhead. Of a pipeline stage, ``part`` are its layers; the embedding is on the first, the head on the last.
-    ``split`` says what else is divided: of several data groups the fullest is priced, and instead of summing experts'
-    results, tokens are sent to experts and back.
+    ``step_ns`` and ``decode_steps_ns`` price the steps of a run, ``terms`` tells one in parts. Of a pipeline stage,
+    ``part`` are its layers; the embedding is on the first, the head on the last. ``split`` says what else is divided:
+    of several data-parallel ranks the fullest is priced, and instead of summing experts' results, tokens are sent to
+    experts and back.
     """
 
     def __init__(
@@ -59,109 +50,55 @@ class StepCost:
         if part is not None:
             spec = spec.stage(part)
         self.prices = prices
-        self._host = host
-        before = embedding_operators(spec) if embeds else ()
-        after = final_norm_operators(spec) if has_head else ()
-        self.layers = (*before, *layer_operators(spec, weight_dtype, ranks, split), *after)
-        self.head = tuple(head_operators(spec, ranks)) if has_head else ()
-        self.attention = attention_work(spec, kv_format, ranks)
-        self.merge = merge_of(prices, split, self.attention)
-        self.layer_prices = tuple(prices.operator(operator) for operator in self.layers)
-        self.head_prices = tuple(prices.operator(operator) for operator in self.head)
-        self.all_reduce_price = prices.collective("all_reduce", ranks)
-        exchanges = mixture_layers(spec) if split.data > 1 else 0
-        self.all_reduces = tuple(all_reduces(spec, exchanges, embeds)) if ranks > 1 else ()
-        self.logits_gather = logits_gather(spec, prices, ranks) if has_head else None
-        self.exchange = expert_exchange(spec, prices, split, exchanges)
-        self.compiled_attention = tuple(compile_attention(work, prices, split, windows) for work in self.attention)
-        self._decodes = DecodeAttention(self.compiled_attention)
-        linear = linear_attention_work(spec, ranks)
+        attention, linear = attention_work(spec, kv_format, ranks), linear_attention_work(spec, ranks)
+        self.token_terms = tuple(step_terms(spec, prices, weight_dtype, attention, split, embeds, has_head))
+        """What depends on numbers of tokens alone."""
+        self.compiled_attention = tuple(compile_attention(work, prices, split, windows) for work in attention)
         self.linear_attention = tuple(compile_linear_attention(work, prices, split.data) for work in linear)
-        self._state_ns: dict[int, float] = {}
-        self._linear_ns: dict[int | tuple[int, int], float] = {}
+        self.decode_attention = DecodeAttention(self.compiled_attention)
+        self._layers = tuple(term for term in self.token_terms if term.tokens in (Counted.ALL, Counted.OWN))
+        self._head = tuple(term for term in self.token_terms if term.tokens is Counted.ROWS)
+        self._merges = tuple(term for term in self.token_terms if term.tokens is Counted.DECODING)
+        self.host = self._host_time(host, prices.roofline.accelerator.launch_scale)
+        self._layers_ns: dict[tuple[int, int], float] = {}
         self._head_ns: dict[int, float] = {}
+        self._states_ns: dict[int, float] = {}
         self._base_ns: dict[tuple[int, int, int, int], float] = {}
-        launches = sum(operator.count * operator.launches for operator in self.layers)
-        launches += sum(all_reduce.count for all_reduce in self.all_reduces) + 2 * exchanges
-        launches += sum(work.count * work.launches for work in self.attention)
-        if not host.compiled:
-            launches += sum(work.count * work.uncompiled_launches for work in self.attention)
-        launches += sum(work.count * PROMPT_LAUNCHES for work in linear)
-        self.launches = launches
-        scale = prices.roofline.accelerator.launch_scale * NS_PER_S
-        self._eager_ns: float = launches * host.launch_s * scale
-        self._linear_prompt_ns: float = sum(work.count for work in linear) * host.linear_prompt_s * scale
+        self._decodes_base_ns: dict[int, float] = {}
+
+    def _host_time(self, host: HostOverhead, launch_scale: float) -> HostTime:
+        launches = sum(term.launches for term in self._layers)
+        for kind in self.compiled_attention:
+            work = kind.work
+            launches += work.count * (work.launches + (0 if host.compiled else work.uncompiled_launches))
+        linear_layers = sum(kind.work.count for kind in self.linear_attention)
+        return HostTime(host, launches + linear_layers * PROMPT_LAUNCHES, linear_layers, launch_scale)
 
     @property
     def peak_flops_per_s(self) -> float:
-        """The datasheet rate of matrix products at these dtypes, for one accelerator."""
+        """The datasheet rate of GEMMs at these dtypes, for one accelerator."""
         return self.prices.roofline.matmul_flops_per_s
 
-    def seen_tokens(self, operator: Operator, tokens: int, own_tokens: int = 0) -> int:
-        """Of the tokens of a step, those that a rank's kernel sees: all where it has experts, else its group's own.
-
-        They are ``own_tokens`` where these are more than an even share.
-        """
-        return tokens if operator.experts > 1 else max(self.split.own_tokens(tokens), own_tokens)
-
-    def linear_ns(self, tokens: int, own_tokens: int = 0) -> float:
-        """Everything of a step that depends on its token count alone, collectives included.
-
-        The fullest data group has ``own_tokens`` of the tokens, if that is more than an even share.
-        """
-        key = (tokens, own_tokens) if own_tokens else tokens
-        price = self._linear_ns.get(key)
-        if price is None:
-            own_tokens = max(self.split.own_tokens(tokens), own_tokens)
-            priced = zip(self.layers, self.layer_prices, strict=True)
-            seconds = sum(
-                operator.count * price.seconds(self.seen_tokens(operator, tokens, own_tokens))
-                for operator, price in priced
-            )
-            for all_reduce in self.all_reduces:
-                seconds += all_reduce.count * self.all_reduce_price.seconds(own_tokens * all_reduce.bytes_per_token)
-            if self.exchange is not None:
-                seconds += self.exchange.seconds(own_tokens)
-            price = self._linear_ns[key] = seconds * NS_PER_S
-        return price
-
-    def head_ns(self, rows: int) -> float:
-        """The output head over ``rows`` sampled tokens; nothing is launched for none."""
-        price = self._head_ns.get(rows)
-        if price is None:
-            priced = zip(self.head, self.head_prices, strict=True)
-            own_rows = self.split.own_tokens(rows)
-            seconds = sum(operator.count * price.seconds(own_rows) for operator, price in priced) if rows else 0.0
-            if rows and self.logits_gather is not None:
-                seconds += self.logits_gather.seconds(own_rows)
-            price = self._head_ns[rows] = seconds * NS_PER_S
-        return price
-
-    def host_ns(self, tokens: int, rows: int, requests: int) -> float:
-        """What the host adds to a step of so many tokens, sampled rows and requests.
-
-        A step of one token per request is decodes alone.
-        """
-        return (
-            self.between_steps_ns(requests)
-            + self.waiting_ns(tokens, requests)
-            + self.launching_ns(tokens, rows, requests)
-        )
-
-    def between_steps_ns(self, requests: int) -> float:
-        """What of it passes whatever the step does: scheduling, inputs, sampling and output."""
-        return (self._host.step_s + self._host.per_request_s * requests) * NS_PER_S
-
-    def waiting_ns(self, tokens: int, requests: int) -> float:
-        """What of it the accelerator waits for in layers of linear attention, whose prompts are not launched ahead."""
-        return self._linear_prompt_ns if tokens != requests else 0.0
-
-    def launching_ns(self, tokens: int, rows: int, requests: int) -> float:
-        """What of it is launching the kernels of an eager step, beyond the time of those that are no attention."""
-        host = self._host
-        if tokens <= host.max_cudagraph_tokens and (host.mixed_graphs or tokens == requests):
-            return 0.0
-        return max(self._eager_ns - self.linear_ns(tokens) - self.head_ns(rows), 0.0)
+    def step_ns(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> int:
+        """One step that is not decode alone; ``sampled_rows`` of its tokens are sampled."""
+        attention_ns = 0.0
+        if plan.chunks:
+            chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
+            for attention in self.compiled_attention:
+                attention_ns += attention.chunks_ns(chunks, beside_decodes=plan.decoding > 0)
+            for linear in self.linear_attention:
+                attention_ns += linear.chunks_ns(chunks)
+        if plan.decoding:
+            attention_ns += self.decode_attention.step_ns(plan, pool)
+            if self.linear_attention:
+                attention_ns += self.linear_decodes_ns(plan.decoding)
+        shape = plan.decoding, plan.prefill_tokens, len(plan.chunks), sampled_rows
+        base_ns = self._base_ns.get(shape)
+        if base_ns is None:
+            base_ns = self.without_attention_ns(self.split.counts_of(plan, sampled_rows))
+            if self.split.data == 1:  # else it also matters how chunks are dealt out
+                self._base_ns[shape] = base_ns
+        return round(base_ns + attention_ns)
 
     def decode_steps_ns(self, pool: DecodePool, steps: int, within_ns: int = FOREVER, more: int = 0) -> StepDurations:
         """How long each of the next decode steps takes, in nanoseconds.
@@ -171,54 +108,58 @@ class StepCost:
         window crossing.
         """
         size = pool.size
-        base = self._without_attention_ns(size, size, size)
-        if self.merge is not None:
-            base += self._merge_ns(size)
-        if self.linear_attention:
-            base += self.linear_decodes_ns(size)
-        return self._decodes.steps_ns(pool, steps, base, within_ns, more)
-
-    def step_ns(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> int:
-        """One step that is not decode alone; ``sampled_rows`` of its tokens are sampled."""
-        attention_ns = 0.0
-        own_tokens = 0
-        if plan.chunks:
-            chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
-            for attention in self.compiled_attention:
-                attention_ns += attention.chunks_ns(chunks, beside_decodes=plan.decoding > 0)
-            for linear in self.linear_attention:
-                attention_ns += linear.chunks_ns(chunks)
-            if self.split.data > 1:
-                own_tokens = self.fullest_group_tokens(chunks, plan.decoding)
-        if plan.decoding:
-            attention_ns += self._decodes.step_ns(plan, pool) + self._merge_ns(plan.decoding)
+        base_ns = self._decodes_base_ns.get(size)
+        if base_ns is None:
+            base_ns = self.without_attention_ns(self.split.counts_of_decodes(size))
             if self.linear_attention:
-                attention_ns += self.linear_decodes_ns(plan.decoding)
-        tokens = self.split.step_tokens(plan.decoding, plan.prefill_tokens)
-        requests = plan.decoding + len(plan.chunks)
-        return round(self._without_attention_ns(tokens, sampled_rows, requests, own_tokens) + attention_ns)
+                base_ns += self.linear_decodes_ns(size)
+            self._decodes_base_ns[size] = base_ns
+        return self.decode_attention.steps_ns(pool, steps, base_ns, within_ns, more)
+
+    def terms(self, shape: StepShape) -> list[OperatorTime]:
+        """A step told in parts, the host's last; their seconds add up to its price."""
+        counts = self.counts_in(shape)
+        times = [OperatorTime.of(term, tokens) for term in self.token_terms if (tokens := counts[term.tokens])]
+        for attention in self.compiled_attention:
+            times += attention.times(shape)
+        for linear in self.linear_attention:
+            times += linear.times(shape)
+        return [*times, *self.host.times(counts.tokens, counts.requests, self._kernels_ns(counts))]
+
+    def counts_in(self, shape: StepShape) -> StepCounts:
+        """The counts of a shape, whose every request samples a token."""
+        return self.split.counts(shape.decodes, shape.chunks, shape.requests)
+
+    def without_attention_ns(self, counts: StepCounts) -> float:
+        """A step but for its attention."""
+        merges_ns = sum(term.seconds(counts.decoding) for term in self._merges) * NS_PER_S
+        return self._kernels_ns(counts) + self.host_ns(counts) + merges_ns
+
+    def host_ns(self, counts: StepCounts) -> float:
+        """What the host adds to a step."""
+        tokens, requests = counts.tokens, counts.requests
+        return (
+            self.host.between_steps_ns(requests)
+            + self.host.waiting_ns(tokens, requests)
+            + self.host.launching_ns(tokens, requests, self._kernels_ns(counts))
+        )
 
     def linear_decodes_ns(self, decoding: int) -> float:
         """Linear attention of so many decodes, which does not depend on their context."""
-        price = self._state_ns.get(decoding)
-        if price is None:
-            price = self._state_ns[decoding] = sum(linear.decodes_ns(decoding) for linear in self.linear_attention)
-        return price
+        price_ns = self._states_ns.get(decoding)
+        if price_ns is None:
+            price_ns = self._states_ns[decoding] = sum(linear.decodes_ns(decoding) for linear in self.linear_attention)
+        return price_ns
 
-    def _merge_ns(self, decoding: int) -> float:
-        return 0.0 if self.merge is None else self.merge.seconds(decoding) * NS_PER_S
-
-    def fullest_group_tokens(self, chunks: Iterable[tuple[int, int]], decoding: int) -> int:
-        """Tokens of the data group that has most of them, decodes dealt out evenly."""
-        if self.split.data == 1:
-            return decoding + sum(tokens for tokens, _ in chunks)
-        dealt = deal(chunks, self.split.data)
-        return self.split.own_tokens(decoding) + max(sum(tokens for tokens, _ in own) for own in dealt)
-
-    def _without_attention_ns(self, tokens: int, rows: int, requests: int, own_tokens: int = 0) -> float:
-        shape = tokens, rows, requests, own_tokens
-        price = self._base_ns.get(shape)
-        if price is None:
-            price = self.linear_ns(tokens, own_tokens) + self.head_ns(rows) + self.host_ns(tokens, rows, requests)
-            self._base_ns[shape] = price
-        return price
+    def _kernels_ns(self, counts: StepCounts) -> float:
+        """Layers and head, messages between ranks included."""
+        own = counts[:2]
+        layers_ns = self._layers_ns.get(own)
+        if layers_ns is None:
+            seconds = sum(term.seconds(counts[term.tokens]) for term in self._layers)
+            layers_ns = self._layers_ns[own] = seconds * NS_PER_S
+        head_ns = self._head_ns.get(counts.rows)
+        if head_ns is None:
+            seconds = sum(term.seconds(counts.rows) for term in self._head)
+            head_ns = self._head_ns[counts.rows] = seconds * NS_PER_S
+        return layers_ns + head_ns

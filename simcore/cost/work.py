@@ -1,17 +1,17 @@
 """What the steps of a replica needed: arithmetic, memory traffic and host time, summed up after the run."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.clock import NS_PER_S
 from simcore.core.decode_pool import DecodePool
 from simcore.cost.compiled_attention import attended_tokens
+from simcore.cost.pipeline import PipelineCost
 from simcore.cost.roofline import attended_pairs, read_context
 from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost
-
-Shape = tuple[int, int, int]
-"""Tokens, sampled rows and requests of a step."""
+from simcore.cost.term import Counted, StepCounts, Term
 
 
 class WorkCounter:
@@ -37,7 +37,7 @@ class WorkCounter:
         self._split = split or Split()
         self._windows: tuple[int | None, ...] = (None, *window_tokens)
         self._decode_steps: dict[int, int] = {}
-        self._mixed_steps: dict[Shape, int] = {}
+        self._mixed_steps: dict[StepCounts, int] = {}
         self._mixed_decodes = self._prefill_chunks = self._prefill_tokens = 0
         self._decode_context = [0] * len(self._windows)
         self._prefill_context = [0] * len(self._windows)
@@ -55,9 +55,8 @@ class WorkCounter:
 
     def count_step(self, plan: BatchPlan, pool: DecodePool, sampled_rows: int) -> None:
         """Count one step that is not decode alone."""
-        tokens = self._split.step_tokens(plan.decoding, plan.prefill_tokens)
-        shape = (tokens, sampled_rows, plan.decoding + len(plan.chunks))
-        self._mixed_steps[shape] = self._mixed_steps.get(shape, 0) + 1
+        counts = self._split.counts_of(plan, sampled_rows)
+        self._mixed_steps[counts] = self._mixed_steps.get(counts, 0) + 1
         self._mixed_decodes += plan.decoding
         self._prefill_chunks += len(plan.chunks)
         self._prefill_tokens += plan.prefill_tokens
@@ -81,15 +80,19 @@ class WorkCounter:
         """Steps so far."""
         return sum(self._decode_steps.values()) + sum(self._mixed_steps.values())
 
-    def shapes(self) -> Iterator[tuple[Shape, int]]:
-        """The shapes of steps, and how many such there were, in a fixed order."""
-        for tokens, rows, requests, steps in self._shapes():
-            yield (tokens, rows, requests), steps
+    def counts(self) -> Iterator[tuple[StepCounts, int]]:
+        """The counts of steps, and how many such there were, in a fixed order."""
+        for size, steps in sorted(self._decode_steps.items()):
+            yield self._split.counts_of_decodes(size), steps
+        yield from sorted(self._mixed_steps.items())
 
-    def attended(self, window_tokens: int | None) -> tuple[int, int]:
-        """Context tokens that decodes read, and pairs that prompts attended to, in one layer of that window."""
-        index = self._windows.index(window_tokens)
-        return self._decode_context[index], self._prefill_pairs[index]
+    def tokens_by_kind(self) -> dict[Counted, Counter[int]]:
+        """How many steps have so many tokens of each kind that terms are over."""
+        found: dict[Counted, Counter[int]] = {kind: Counter() for kind in Counted}
+        for counts, steps in self.counts():
+            for kind in Counted:
+                found[kind][counts[kind]] += steps
+        return found
 
     @property
     def decode_tokens(self) -> int:
@@ -101,42 +104,37 @@ class WorkCounter:
         """Tokens of prompt chunks."""
         return self._prefill_tokens
 
-    def host_s(self, cost: StepCost) -> float:
+    def host_s(self, cost: StepCost | PipelineCost) -> float:
         """Seconds that the host took."""
-        return sum(steps * cost.host_ns(*shape) for shape, steps in self.shapes()) / NS_PER_S
+        return sum(steps * cost.host_ns(counts) for counts, steps in self.counts()) / NS_PER_S
 
     def flops(self, cost: StepCost) -> float:
-        """Floating-point operations of one rank."""
-        total = 0.0
-        for tokens, rows, _, steps in self._shapes():
-            total += steps * sum(op.count * op.flops(cost.seen_tokens(op, tokens)) for op in cost.layers)
-            total += steps * sum(op.count * op.flops(cost.split.own_tokens(rows)) for op in cost.head)
-        for work in cost.attention:
-            index = self._windows.index(work.window_tokens)
-            attention = self._decode_context[index] * work.decode_flops_per_pair
-            attention += self._prefill_pairs[index] * work.flops_per_pair
-            total += work.count * attention / (cost.split.data * cost.split.context)
+        """Floating-point operations of one rank, the mean of all."""
+        total = self._added(cost, Term.flops)
+        for kind in cost.compiled_attention:
+            index = self._windows.index(kind.work.window_tokens)
+            total += kind.flops(self._decode_context[index], self._prefill_pairs[index]) / kind.data_ranks
         tokens = self.decode_tokens + self._prefill_tokens
-        return total + sum(one.work.count * one.work.flops(tokens) / one.groups for one in cost.linear_attention)
+        return total + sum(kind.flops(tokens) for kind in cost.linear_attention)
 
     def moved_bytes(self, cost: StepCost) -> float:
-        """Bytes of weights, activations and KV cache that one rank must read and write."""
-        total = 0.0
-        for tokens, rows, _, steps in self._shapes():
-            total += steps * sum(op.count * op.bytes(cost.seen_tokens(op, tokens)) for op in cost.layers)
-            total += steps * sum(op.count * op.bytes(cost.split.own_tokens(rows)) for op in cost.head if rows)
-        for work in cost.attention:
-            index = self._windows.index(work.window_tokens)
+        """Bytes of weights, activations, queries and KV cache that one rank must read and write, the mean of all."""
+        total = self._added(cost, Term.bytes)
+        decoded, prefilled = self.decode_tokens, self._prefill_tokens
+        for kind in cost.compiled_attention:
+            index = self._windows.index(kind.work.window_tokens)
             context = self._decode_context[index] + self._prefill_context[index]
-            total += work.count * work.kv_bytes_per_token * context / (cost.split.data * cost.split.context)
-        decodes = self.decode_tokens
-        tokens, requests = decodes + self._prefill_tokens, decodes + self._prefill_chunks
-        states = (one.work.count * one.work.bytes(tokens, requests) / one.groups for one in cost.linear_attention)
-        return total + sum(states)
+            total += kind.bytes(context, decoded, prefilled) / kind.data_ranks
+        requests = decoded + self._prefill_chunks
+        return total + sum(kind.bytes(decoded + prefilled, requests) for kind in cost.linear_attention)
 
-    def _shapes(self) -> Iterator[tuple[int, int, int, int]]:
-        """Tokens, sampled rows and requests of a step, and how many such steps there were, in a fixed order."""
-        for size, steps in sorted(self._decode_steps.items()):
-            yield size, size, size, steps
-        for shape, steps in sorted(self._mixed_steps.items()):
-            yield *shape, steps
+    def _added(self, cost: StepCost, work: Callable[[Term, int], float]) -> float:
+        """What the terms of all steps do, tokens dealt out evenly: what one rank has more, others have less."""
+        steps_of = self.tokens_by_kind()
+        even: Counter[int] = Counter()
+        for tokens, steps in steps_of[Counted.ALL].items():
+            even[self._split.own_tokens(tokens)] += steps
+        steps_of[Counted.OWN] = even
+        return sum(
+            steps * work(term, tokens) for term in cost.token_terms for tokens, steps in steps_of[term.tokens].items()
+        )

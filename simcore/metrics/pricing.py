@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from simcore.core.clock import to_s
 from simcore.core.result import Columns
-from simcore.cost.price_shares import HOST, MOST_OUTSIDE, price_shares, unmeasured
+from simcore.cost.host_time import HOST
+from simcore.cost.price_shares import MOST_OUTSIDE, price_shares, unmeasured
 from simcore.cost.profile_choice import ROOFLINE
 from simcore.cost.slow_experts import slower_than_bf16
 from simcore.hardware import Accelerator
@@ -31,9 +32,10 @@ _UNMEASURED = "The profile {} has no measurements of {}: a roofline prices these
 def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
     """The section ``pricing`` of a summary."""
     busy_s = float((steps["end_s"] - steps["start_s"]).sum())
-    if facts.pipelines:  # of the time in flight, that in which a stage computed
-        busy_s = to_s(sum(pipeline.computed_ns for pipeline in facts.pipelines))
-    shares = price_shares(facts.cost, facts.work, facts.ranges, busy_s)
+    if facts.pipelines:  # of the time in flight, that in which a stage computed or sent
+        busy_s = to_s(sum(pipeline.computed_ns + pipeline.sent_ns for pipeline in facts.pipelines))
+    cost = facts.pipelines[0].cost if facts.pipelines else facts.cost
+    shares = price_shares(cost, facts.work, facts.ranges, busy_s)
     profile = facts.cost.prices.profile
     missing: list[str] = []
     if profile is None:

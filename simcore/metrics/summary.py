@@ -259,12 +259,13 @@ def _utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: floa
     shares = ("busy_share", "host_share_of_busy", "mfu", "mbu", "mean_decode_batch")
     if not step_count:
         return figures | dict.fromkeys((*shares, "mean_running_requests", "mean_waiting_requests"))
+    priced = facts.pipelines[0].cost if facts.pipelines else facts.cost
     peak_flops = facts.cost.peak_flops_per_s * time_s
     peak_bytes = facts.accelerator.memory_bandwidth_bytes_per_s * time_s
     running_s = float((steps["running_requests"] * span_s).sum())
     return figures | {
         "busy_share": busy_s / time_s,
-        "host_share_of_busy": sum(work.host_s(facts.cost) for work in facts.work) / busy_s,
+        "host_share_of_busy": sum(work.host_s(priced) for work in facts.work) / busy_s,
         "mfu": sum(work.flops(facts.cost) for work in facts.work) / peak_flops,
         "mbu": sum(work.moved_bytes(facts.cost) for work in facts.work) / peak_bytes,
         "mean_decode_batch": decode_tokens / step_count,

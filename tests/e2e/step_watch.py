@@ -13,6 +13,7 @@ from simcore.core.request import Request
 from simcore.core.token_gaps import StepDurations
 from simcore.cost.roofline import attended_pairs
 from simcore.cost.step_cost import StepCost
+from simcore.cost.term import StepCounts
 from simcore.scheduling.scheduler import Scheduler
 from simcore.service.replica import Replica
 
@@ -115,11 +116,11 @@ def _price_ns(cost: StepCost, plan: BatchPlan, decoding: list[int]) -> int:
     """The price of a step from each of its requests; ``decoding`` are the context tokens of those that decode."""
     tokens = len(decoding) + sum(chunk.tokens for chunk in plan.chunks)
     sampled = len(decoding) + sum(chunk.tokens == chunk.request.tokens_to_compute for chunk in plan.chunks)
-    total = (
-        cost.linear_ns(tokens) + cost.head_ns(sampled) + cost.host_ns(tokens, sampled, len(decoding) + len(plan.chunks))
+    total = cost.without_attention_ns(
+        StepCounts(tokens, tokens, sampled, len(decoding), len(decoding) + len(plan.chunks))
     )
     roofline = cost.prices.roofline
-    for work in cost.attention:
+    for work in (kind.work for kind in cost.compiled_attention):
         seconds = 0.0
         calibrated = cost.prices.attention(work)
         if calibrated.context is not None and plan.chunks:

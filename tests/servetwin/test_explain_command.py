@@ -47,10 +47,10 @@ def test_whose_kernels_price_a_step_is_said(command, scenario_file, tmp_path):
     assert (step["profile"], step["fallback_profiles"], step["unmeasured"]) == (
         "l40s/vllm-0.24.0",
         {},
-        ["matrix products in nvfp4"],
+        ["GEMMs in nvfp4"],
     )
     assert command(*other, "--out", tmp_path / "step.html").code == 0
-    assert "It has no measurements of matrix products in nvfp4." in (tmp_path / "step.html").read_text()
+    assert "It has no measurements of GEMMs in nvfp4." in (tmp_path / "step.html").read_text()
     roofline = asked("pricing.profile=roofline")
     (step,) = json.loads(command(*roofline, "--json").out)
     assert (step["profile"], step["unmeasured"]) == (None, [])

@@ -1,4 +1,4 @@
-"""Matrix products: a table over (n, k), a latency curve over tokens for each."""
+"""GEMMs: a table over (n, k), a latency curve over tokens for each."""
 
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ class GemmPrice:
         return self.errors
 
     def seconds(self, tokens: int) -> float:
-        """One product over ``tokens`` rows."""
+        """One GEMM over ``tokens`` rows."""
         return (self.odd if tokens % self.multiple_of else self.even).curve.at(tokens)
 
     def seconds_many(self, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -57,7 +57,7 @@ class GemmPrice:
 
 
 class GemmTable:
-    """All matrix products of a profile."""
+    """All GEMMs of a profile."""
 
     def __init__(self, table: KernelTable, rates: dict[str, Rates], errors: dict[str, ErrorQuantiles]) -> None:
         self._knots = table.knots
@@ -74,7 +74,7 @@ class GemmTable:
         self.dtypes = tuple(sorted(rates))
 
     def price(self, dtype: str, n: int, k: int) -> GemmPrice | None:
-        """Products of that dtype and shape, None if the dtype was not measured.
+        """GEMMs of that dtype and shape, None if the dtype was not measured.
 
         A list of single shapes prices those alone, and others only as extrapolated.
         """

@@ -24,7 +24,7 @@ _Family = tuple[str, int, int]
 class GenerationPrice:
     """Attention of one new token of each request of a batch, in one layer of one shape, on one rank.
 
-    With ``groups`` the batch is dealt out evenly to so many groups of ranks, which work at once; with ``spread`` each
+    With ``data_ranks`` the batch is dealt out evenly to so many, which work at once; with ``spread`` each
     context is divided among so many. Beyond the measured contexts a token takes ``least_s_per_token`` at least.
     """
 
@@ -36,7 +36,7 @@ class GenerationPrice:
     source: Source
     errors: ErrorQuantiles
     shape_inside: bool
-    groups: int = 1
+    data_ranks: int = 1
     spread: int = 1
     least_s_per_token: float = 0.0
     _curves: dict[int, CurvePrice] = field(default_factory=dict)
@@ -45,9 +45,9 @@ class GenerationPrice:
         """The price of ``batch`` requests over the sum of their contexts, new tokens included; made once per batch."""
         price = self._curves.get(batch)
         if price is None:
-            price = self._make(-(-batch // self.groups))
-            if self.groups * self.spread > 1:
-                price = replace(price, curve=price.curve.stretched(self.groups * self.spread))
+            price = self._make(-(-batch // self.data_ranks))
+            if self.data_ranks * self.spread > 1:
+                price = replace(price, curve=price.curve.stretched(self.data_ranks * self.spread))
             self._curves[batch] = price
         return price
 

@@ -38,8 +38,8 @@ def test_stages_take_what_the_simulator_lets_them_compute_and_send(model, split,
     assert explained.seconds == pytest.approx(sum(explained.stage_s))
 
 
-def test_the_data_group_with_most_tokens_sets_the_pace_of_sends():
-    """Of 900, 300 and 300 tokens one of two groups has the first prompt; decodes are dealt out evenly."""
+def test_the_data_parallel_rank_with_most_tokens_sets_the_pace_of_sends():
+    """Of 900, 300 and 300 tokens one of two ranks has the first prompt; decodes are dealt out evenly."""
     pipeline = simulation("qwen3-30b-a3b", EXPERTS).pipeline
     assert pipeline.sent_tokens([(900, 0), (300, 0), (300, 0)], 0) == 900
     assert pipeline.sent_tokens([], 5) == 3
@@ -58,7 +58,7 @@ def test_layers_of_two_kinds_are_told_as_one_and_launching_apart_from_the_host()
         assert operators["host"].seconds == pytest.approx(1e-4)
     assert "launching" not in {operator.name for operator in graph.operators}
     launching = next(operator for operator in eager.operators if operator.name == "launching")
-    assert launching.count == found.cost.launches
+    assert launching.count == found.cost.host.launches
     assert launching.source == "host"
 
 

@@ -5,7 +5,7 @@ from simcore.core.decode_pool import DecodePool
 from simcore.core.errors import InputError
 from simcore.core.request import Request
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
-from simcore.cost.breakdown import StepShape, breakdown
+from simcore.cost.breakdown import StepShape
 from simcore.cost.calibrated import load_profile
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.roofline import Roofline
@@ -48,7 +48,7 @@ def test_operators_add_up_to_the_simulated_step(model, ranks, calibrated):
     cost = cost_of(model, calibrated, ranks)
     for text in SHAPES:
         shape = StepShape.parse(text)
-        operators = breakdown(cost, shape)
+        operators = cost.terms(shape)
         assert sum(operator.seconds for operator in operators) == pytest.approx(simulated_s(cost, shape), abs=2e-9)
         assert min(operator.seconds for operator in operators) > 0
 
@@ -57,13 +57,13 @@ def test_a_host_that_works_while_kernels_run_takes_nothing():
     host = HostOverhead(step_s=0.0, per_request_s=0.0, launch_s=4e-5, linear_prompt_s=3.4e-3)
     cost = cost_of("qwen3-next-80b-a3b", True, 4, host)
     for text in SHAPES:
-        operators = {operator.name: operator.seconds for operator in breakdown(cost, StepShape.parse(text))}
+        operators = {operator.name: operator.seconds for operator in cost.terms(StepShape.parse(text))}
         assert operators["host"] == 0.0
 
 
 def test_work_by_hand():
     """A query, key and value projection of Llama-3.1-8B: 4096 x 6144, 32 times, over 10 tokens."""
-    operators = {operator.name: operator for operator in breakdown(cost_of("llama-3.1-8b", True, 1), StepShape(10, 99))}
+    operators = {operator.name: operator for operator in cost_of("llama-3.1-8b", True, 1).terms(StepShape(10, 99))}
     projection = operators["qkv_projection"]
     assert projection.count == 32
     assert projection.flops == 32 * 2 * 10 * 4096 * 6144

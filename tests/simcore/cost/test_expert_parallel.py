@@ -8,14 +8,15 @@ from simcore.build.simulation import Simulation
 from simcore.core.decode_pool import DecodePool
 from simcore.core.errors import InputError
 from simcore.cost.assumptions import HostOverhead
-from simcore.cost.breakdown import StepShape, breakdown
-from simcore.cost.exchange import deal
+from simcore.cost.breakdown import StepShape
 from simcore.cost.model_operators import layer_operators
-from simcore.cost.split import Split, busiest_load
+from simcore.cost.split import Split, busiest_load, deal
 from simcore.cost.step_cost import StepCost
+from simcore.cost.term import Counted
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 from simcore.models.weights import rank_weight_bytes
+from tests.simcore.cost.step_parts import terms_by_name
 
 WORKLOAD = {
     "requests": 4,
@@ -74,33 +75,29 @@ def test_skewed_weights_make_the_fullest_rank_slower():
     skewed = simulation(cluster, pricing={"profile": "auto", "routing": weights}).cost
     load = 8 * 32 * 4 / (32 * 4 + 224)
     assert skewed.split.load == pytest.approx(load)
-    place = next(index for index, operator in enumerate(even.layers) if operator.name == "experts")
-    tokens = 4096
-    assert skewed.layer_prices[place].seconds(tokens) == pytest.approx(
-        even.layer_prices[place].seconds(round(tokens * load)), rel=1e-3
-    )
+    evenly, skewedly = (terms_by_name(cost)["experts"] for cost in (even, skewed))
+    assert skewedly.seconds(4096) == pytest.approx(evenly.seconds(round(4096 * load)), rel=1e-3)
 
 
 def test_tokens_go_to_their_experts_and_back():
-    """64 decodes over 8 groups: each rank sends 8 tokens of 7168 numbers to 8 (1 - (7/8)^8) ranks, in 58 layers."""
+    """64 decodes over 8 data-parallel ranks: each sends 8 tokens of 7168 numbers to 8 (1 - (7/8)^8), in 58 layers."""
     cost = simulation({"data_parallel": 8, "expert_parallel": 8}).cost
-    exchange = cost.exchange
-    assert exchange.count == 58
+    dispatch = terms_by_name(cost)["expert_dispatch"]
+    assert dispatch.count == 58
     reached = 8 * (1 - (7 / 8) ** 8)
-    assert exchange.dispatched_bytes(8) == pytest.approx(8 * reached * 7168 * 2, abs=1)
-    times = {time.name: time for time in breakdown(cost, StepShape(64, 1000))}
-    sent_s = 58 * exchange.price.seconds(exchange.dispatched_bytes(8))
+    assert dispatch.price.sent_bytes(8) == pytest.approx(8 * reached * 7168 * 2, abs=1)
+    times = {time.name: time for time in cost.terms(StepShape(64, 1000))}
+    sent_s = 58 * cost.prices.collective("all_to_all", 8).seconds(dispatch.price.sent_bytes(8))
     assert times["expert_dispatch"].seconds == times["expert_combine"].seconds == pytest.approx(sent_s)
     assert "all_reduce" not in times
     summed = {
-        time.name
-        for time in breakdown(simulation({"tensor_parallel": 8, "expert_parallel": 8}).cost, StepShape(64, 1000))
+        time.name for time in simulation({"tensor_parallel": 8, "expert_parallel": 8}).cost.terms(StepShape(64, 1000))
     }
     assert "all_reduce" in summed
     assert "expert_dispatch" not in summed
 
 
-def test_a_group_computes_its_own_requests_and_experts_all_tokens():
+def test_a_data_parallel_rank_computes_its_own_requests_and_experts_all_tokens():
     prices = simulation({}, model="deepseek-v2-lite").cost.prices
     facts = load_model("deepseek-v2-lite"), prices, HostOverhead(), "bf16", KvFormat(), 1
     alone, divided = StepCost(*facts), StepCost(*facts, None, Split(data=4, expert=4))
@@ -111,26 +108,26 @@ def test_a_group_computes_its_own_requests_and_experts_all_tokens():
     assert divided.compiled_attention[0].decodes_ns(4, 4004, False) == pytest.approx(
         alone.compiled_attention[0].decodes_ns(1, 1001, False)
     )
-    for mine, other in zip(divided.layers, alone.layers, strict=True):
-        assert divided.seen_tokens(mine, 4) == (4 if mine.name == "experts" else 1), other.name
+    counts = divided.split.counts_of_decodes(4)
+    for term in divided.token_terms:
+        if term.tokens is not Counted.DECODING:
+            assert counts[term.tokens] == (4 if term.name == "experts" else 1), term.name
 
 
-def test_the_breakdown_adds_up_to_the_step():
+def test_the_terms_add_up_to_the_step():
     run = simulation({"data_parallel": 4, "tensor_parallel": 2, "expert_parallel": 8})
     pool = DecodePool(16)
     for _ in range(12):
         pool.join(500)
     step_ns = int(run.cost.decode_steps_ns(pool, 1)[0])
-    assert sum(time.seconds for time in breakdown(run.cost, StepShape(12, 500))) == pytest.approx(
-        step_ns / 1e9, rel=1e-6
-    )
+    assert sum(time.seconds for time in run.cost.terms(StepShape(12, 500))) == pytest.approx(step_ns / 1e9, rel=1e-6)
 
 
-def test_a_lone_prompt_is_computed_by_one_group():
+def test_a_lone_prompt_is_computed_by_one_data_parallel_rank():
     assert deal([(5, 0), (9, 0), (4, 0)], 2) == [[(9, 0)], [(5, 0), (4, 0)]]
-    cost = simulation({"data_parallel": 8, "expert_parallel": 8}).cost
-    assert cost.fullest_group_tokens([(2000, 0)], 0) == 2000
-    assert cost.fullest_group_tokens([(1000, 0), (1000, 0)], 16) == 1002
+    split = simulation({"data_parallel": 8, "expert_parallel": 8}).cost.split
+    assert split.fullest_tokens([(2000, 0)], 0) == 2000
+    assert split.fullest_tokens([(1000, 0), (1000, 0)], 16) == 1002
 
 
 def test_jumping_over_steps_equals_taking_them():

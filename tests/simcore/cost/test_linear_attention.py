@@ -21,6 +21,7 @@ from simcore.cost.work import WorkCounter
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
+from tests.simcore.cost.step_parts import whole
 
 NEXT, QWEN35 = load_model("qwen3-next-80b-a3b"), load_model("qwen3.5-397b-a17b")
 NO_HOST = HostOverhead(step_s=0.0, per_request_s=0.0)
@@ -130,9 +131,9 @@ def test_steps_take_it_in():
     assert more == pytest.approx(0.5 * both, abs=2)
 
 
-def test_the_fullest_of_several_groups_is_priced():
+def test_the_fullest_of_several_data_parallel_ranks_is_priced():
     (linear,) = cost(ranks=1, split=Split(1, 8, 8)).linear_attention
-    assert linear.groups == 8
+    assert linear.data_ranks == 8
     one = [(700, 0)]
     assert linear.chunks_ns(one * 8) == linear.chunks_ns(one)
     assert linear.chunks_ns(one * 9) > linear.chunks_ns(one)
@@ -142,11 +143,11 @@ def test_the_fullest_of_several_groups_is_priced():
 def test_the_host_is_waited_for_where_there_are_prompts():
     host = replace(NO_HOST, linear_prompt_s=1e-3)
     found = cost(host=host)
-    assert found.host_ns(1000, 1, 1) == pytest.approx(45e6)
-    assert found.host_ns(64, 64, 64) == 0.0
-    assert cost(load_model("qwen3-30b-a3b"), host=host, ranks=4).host_ns(1000, 1, 1) == 0.0
+    assert found.host_ns(whole(1000, 1, 1)) == pytest.approx(45e6)
+    assert found.host_ns(whole(64, 64, 64)) == 0.0
+    assert cost(load_model("qwen3-30b-a3b"), host=host, ranks=4).host_ns(whole(1000, 1, 1)) == 0.0
     launched = replace(NO_HOST, launch_s=1.0)
-    linear_layers = cost(host=launched).launches - 45 * PROMPT_LAUNCHES
+    linear_layers = cost(host=launched).host.launches - 45 * PROMPT_LAUNCHES
     assert linear_layers > 60 * 10
 
 

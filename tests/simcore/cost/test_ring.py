@@ -10,7 +10,7 @@ from simcore.core.batch_plan import BatchPlan
 from simcore.core.decode_pool import DecodePool
 from simcore.core.errors import InputError
 from simcore.core.request import Request
-from simcore.cost.breakdown import StepShape, breakdown
+from simcore.cost.breakdown import StepShape
 from simcore.cost.ring import Ring
 
 
@@ -58,9 +58,9 @@ def test_long_prompts_gain_and_short_ones_do_not():
     assert chunk_ns(one, 256) / chunk_ns(four, 256) < 1.5
 
 
-def test_the_breakdown_adds_up():
+def test_the_terms_add_up():
     run = simulation(4)
-    times = {time.name: time.seconds for time in breakdown(run.cost, StepShape(8, 2000, ((16000, 0),)))}
+    times = {time.name: time.seconds for time in run.cost.terms(StepShape(8, 2000, ((16000, 0),)))}
     assert {"ring_attention", "context_merge", "decode_attention"} <= set(times)
     pool, plan = DecodePool(16), BatchPlan(8)
     for _ in range(8):

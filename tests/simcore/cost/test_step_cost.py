@@ -19,6 +19,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
+from tests.simcore.cost.step_parts import head_ns, layers_ns, terms_by_name, whole
 
 MODELS = ("llama-3.1-8b", "mistral-7b", "gemma-3-27b", "deepseek-v2-lite", "gpt-oss-20b")
 
@@ -154,27 +155,28 @@ def test_a_long_prefill_of_llama_is_bound_by_arithmetic():
 
 def test_two_ranks_pay_two_all_reduces_a_layer():
     one, two = cost_of("llama-3.1-70b"), cost_of("llama-3.1-70b", ranks=2)
-    reductions_s = (1 + 2 * 80) * two.all_reduce_price.seconds(4096 * 8192 * 2)  # the first of the embedding
-    whole = [price for price in two.layer_prices if price.operator.name in ("embedding", "norm", "final_norm")]
-    whole_s = sum(price.operator.count * price.seconds(4096) for price in whole)
-    halved_s = (one.linear_ns(4096) / 1e9 - whole_s) / 2
-    assert two.linear_ns(4096) / 1e9 == pytest.approx(halved_s + whole_s + reductions_s, rel=0.002)
+    all_reduce = two.prices.collective("all_reduce", 2)
+    reductions_s = (1 + 2 * 80) * all_reduce.seconds(4096 * 8192 * 2)  # the first of the embedding
+    names = ("embedding", "norm", "final_norm")
+    whole_s = sum(term.seconds(4096) for term in two.token_terms if term.name in names)
+    halved_s = (layers_ns(one, 4096) / 1e9 - whole_s) / 2
+    assert layers_ns(two, 4096) / 1e9 == pytest.approx(halved_s + whole_s + reductions_s, rel=0.002)
 
 
 def test_ranks_bring_the_logits_of_sampled_rows_together():
     one, two = cost_of("llama-3.1-70b"), cost_of("llama-3.1-70b", ranks=2)
     gather = two.prices.collective("all_gather", 2)
-    halves, sampling = two.head_prices
+    halves, sampling = (terms_by_name(two)[name] for name in ("head", "sampling"))
     alone_s = halves.seconds(64) + sampling.seconds(64)
-    assert two.head_ns(64) / 1e9 == pytest.approx(alone_s + gather.seconds(64 * 128256 * 2))
-    assert one.logits_gather is None
-    assert two.head_ns(0) == 0
+    assert head_ns(two, 64) / 1e9 == pytest.approx(alone_s + gather.seconds(64 * 128256 * 2))
+    assert "logits_gather" not in terms_by_name(one)
 
 
 def test_nothing_is_priced_for_nothing():
     roofline = Roofline.of(load_accelerator("h100-sxm"), RooflineEfficiency(), "bf16")
-    assert all(roofline.operator_s(operator, 0) == 0 for operator in COSTS["gpt-oss-20b"].layers)
-    assert COSTS["llama-3.1-8b"].head_ns(0) == 0
+    for term in (*COSTS["gpt-oss-20b"].token_terms, *PROFILED["llama-3.1-8b", "bf16"].token_terms):
+        assert term.seconds(0) == term.flops(0) == term.bytes(0) == 0
+        assert term.operator is None or roofline.operator_s(term.operator, 0) == 0
 
 
 def test_a_dtype_without_tensor_cores_is_computed_in_16_bits():
@@ -233,15 +235,16 @@ def test_calibrated_steps_are_the_same_together_and_alone_and_never_get_cheaper(
 
 def test_a_profile_prices_what_it_has_and_the_roofline_the_rest():
     cost, profile = PROFILED["llama-3.1-8b", "bf16"], load_profile("h200-sxm", "vllm-0.19.0")
-    by_name = {operator.name: price for operator, price in zip(cost.layers, cost.layer_prices, strict=True)}
+    by_name = {name: term.price for name, term in terms_by_name(cost).items()}
     assert by_name["qkv_projection"].seconds(100) == profile.gemm("bf16", 3072, 4096).seconds(100)
     assert by_name["mlp_down"].seconds(7) == profile.gemm("bf16", 4096, 7168).seconds(7)
     assert by_name["norm"].source is Source.ROOFLINE
     assert {price.source for price in by_name.values()} == {Source.CALIBRATED, Source.ROOFLINE}
-    assert cost.all_reduce_price.seconds(8192) == profile.collective("all_reduce", "custom_graph", 2).seconds(8192)
+    summed = profile.collective("all_reduce", "custom_graph", 2)
+    assert by_name["all_reduce"].seconds(3) == summed.seconds(3 * 4096 * 2)
     attention = profile.context_attention("bf16", 16, 4, 128)
-    head_s = cost.head_ns(1) / 1e9
-    expected_s = 32 * attention.seconds(100, 5000) + cost.linear_ns(100) / 1e9 + head_s + cost.host_ns(100, 1, 1) / 1e9
+    rest_ns = layers_ns(cost, 100) + head_ns(cost, 1) + cost.host_ns(whole(100, 1, 1))
+    expected_s = 32 * attention.seconds(100, 5000) + rest_ns / 1e9
     assert prefill_ns(cost, 100, 5000) / 1e9 == pytest.approx(expected_s, abs=1e-9)
 
 
@@ -263,7 +266,7 @@ def test_decodes_beside_a_chunk_take_the_mixed_price_where_there_is_one():
     shape = ("bf16", 32, 8, 128)
     context = profile.context_attention(*shape)
     attention_s = profile.mixed_generation(*shape).seconds(3, 6003) + context.seconds(512) - context.curves[0].at(0)
-    rest_ns = cost.linear_ns(515) + cost.head_ns(4) + cost.host_ns(515, 4, 4)
+    rest_ns = layers_ns(cost, 515) + head_ns(cost, 4) + cost.host_ns(whole(515, 4, 4))
     assert cost.step_ns(plan, pool, 4) == pytest.approx(32 * attention_s * 1e9 + rest_ns, abs=1)
 
 
@@ -301,15 +304,16 @@ def test_an_eager_step_takes_as_long_as_launching_its_kernels():
         (False, (64, 2, 9), True),
     ):
         tested = cost(graphs)
-        kernels_ns = tested.linear_ns(shape[0]) + tested.head_ns(shape[1])
-        assert tested.host_ns(*shape) == pytest.approx(launches_ns - kernels_ns if eager else 0.0)
-        assert tested.launching_ns(*shape) == tested.host_ns(*shape)
+        tokens, rows, requests = shape
+        kernels_ns = layers_ns(tested, tokens) + head_ns(tested, rows)
+        assert tested.host_ns(whole(*shape)) == pytest.approx(launches_ns - kernels_ns if eager else 0.0)
+        assert tested.host.launching_ns(tokens, requests, kernels_ns) == tested.host_ns(whole(*shape))
 
 
-def test_products_are_no_faster_than_a_loaded_device_lets_them_be():
+def test_gemms_are_no_faster_than_a_loaded_device_lets_them_be():
     prices = PROFILED["llama-3.1-8b", "bf16"].prices
     sustained = prices.roofline.accelerator.sustained_flops_per_s["bf16"]
-    operator = next(o for o in PROFILED["llama-3.1-8b", "bf16"].layers if o.name == "mlp_up")
+    operator = terms_by_name(PROFILED["llama-3.1-8b", "bf16"])["mlp_up"].operator
     assert prices.operator(operator).seconds(8192) >= operator.flops(8192) / sustained
     alone = prices.profile.gemm("bf16", operator.shape.outputs, operator.shape.inputs)
     assert prices.operator(operator).seconds(8) == alone.seconds(8)

@@ -21,7 +21,7 @@ CHAT = {
     ("changes", "unmeasured"),
     [
         ({}, []),
-        ({"precision": {"weights": "int8"}}, ["matrix products in int8"]),
+        ({"precision": {"weights": "int8"}}, ["GEMMs in int8"]),
         (
             {"model": "phi-3-mini"},
             [
@@ -38,7 +38,7 @@ CHAT = {
             {"model": "minimax-m2.5", "cluster": {"accelerator": "h100-sxm", "tensor_parallel": 4}},
             ["routers in fp32"],
         ),
-        ({"model": "qwen3-30b-a3b", "precision": {"weights": "int8"}}, ["matrix products in int8", "experts in int8"]),
+        ({"model": "qwen3-30b-a3b", "precision": {"weights": "int8"}}, ["GEMMs in int8", "experts in int8"]),
     ],
 )
 def test_a_run_names_the_kernels_that_the_profile_has_no_measurements_of(changes, unmeasured):

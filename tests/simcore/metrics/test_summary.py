@@ -270,9 +270,10 @@ def test_a_chunk_reads_its_own_keys_and_values_too(folder):
     """Beyond the weights, the traffic of a step is activations and the chunk's own KV, both in proportion to it."""
     simulation = Simulation.prepare(DOCUMENT, folder)
     work = prefilled(256, 0)
-    linear = sum(op.count * op.bytes(256) for op in simulation.cost.layers)
-    head = sum(op.count * op.bytes(1) for op in simulation.cost.head)
-    assert work.moved_bytes(simulation.cost) == pytest.approx(linear + head + 256 * 131_072 / 2)
+    counts = simulation.cost.split.counts(0, [(256, 0)], 1)
+    terms = sum(term.bytes(counts[term.tokens]) for term in simulation.cost.token_terms)
+    queries = 256 * 32 * (2 * 16 * 128) * 2  # 16 heads of 128 numbers are read, and as many results written
+    assert work.moved_bytes(simulation.cost) == pytest.approx(terms + 256 * 131_072 / 2 + queries)
 
 
 def test_arithmetic_counts_all_replicas_and_one_rank_of_each(folder):
