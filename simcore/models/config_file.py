@@ -14,7 +14,7 @@ from simcore.core.validation import explain
 from simcore.models.checkpoint_format import modelopt_keys, read_checkpoint_format
 from simcore.models.families import FAMILIES, DecoderConfig
 from simcore.models.families.harmless_keys import HARMLESS_KEYS, shows_images
-from simcore.models.spec import ModelSpec
+from simcore.models.spec import Attention, CachedAttention, MixtureOfExperts, ModelSpec
 
 _BY_ARCHITECTURE = {name: family for family in FAMILIES for name in family.architectures}
 _BY_MODEL_TYPE = {name: family for family in FAMILIES for name in family.model_types}
@@ -66,6 +66,7 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
     _check_size({key: config.get(key) for key in sorted(family.known_keys())}, source)
     keys = read.quantization_config
     spec = read.spec(name, read_checkpoint_format(keys, source) if keys else None)
+    _check(spec, source)
     if nested or shows_images(whole):
         notices.append(
             f"Of {name} the language model alone is simulated: images count as the prompt tokens that they become, and "
@@ -75,6 +76,21 @@ def read_config(config: Mapping[str, Any], name: str, source: str = "") -> Model
     if unread:
         notices.append(f"Keys in the configuration of {name} that are not known were left unread: {', '.join(unread)}.")
     return replace(spec, notices=(*notices, *spec.notices))
+
+
+def _check(spec: ModelSpec, source: str) -> None:
+    """Refuse what no engine can run or nothing here can simulate, whatever the family calls it."""
+    if not any(isinstance(group.attention, CachedAttention) for group in spec.layer_groups):
+        expected = "attention in one layer at least, as a request without a KV cache is not modelled"
+        raise InputError(f"{source}layers with attention", 0, expected)
+    for group in spec.layer_groups:
+        attention, block = group.attention, group.feed_forward
+        if isinstance(attention, Attention) and attention.query_heads % attention.kv_heads:
+            expected = f"a divisor of the {attention.query_heads} query heads"
+            raise InputError(f"{source}heads of keys and values", attention.kv_heads, expected)
+        if isinstance(block, MixtureOfExperts) and block.experts < block.experts_per_token:
+            expected = f"at least the {block.experts_per_token} that a token runs through"
+            raise InputError(f"{source}experts", block.experts, expected)
 
 
 def _language_model(config: Mapping[str, Any], source: str) -> tuple[Mapping[str, Any], str]:

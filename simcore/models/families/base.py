@@ -107,6 +107,27 @@ class DecoderConfig(BaseModel):
             return None
         return window_tokens
 
+    @field_validator(
+        "layer_types",
+        "mlp_layer_types",
+        "indexer_types",
+        "attn_type_list",
+        "hybrid_layer_pattern",
+        "moe_layer_freq",
+        "no_rope_layers",
+        "block_configs",
+        "moe_topk",
+        "num_shared_expert",
+        "moe_intermediate_size",
+        check_fields=False,
+    )
+    @classmethod
+    def _one_entry_for_each_layer(cls, entries: Any, info: ValidationInfo) -> Any:
+        layers = info.data.get("num_hidden_layers")
+        if isinstance(entries, list) and layers is not None and len(entries) != layers:
+            raise ValueError(f"one entry for each of the {layers} layers, not {len(entries)}")
+        return entries
+
     @field_validator("torch_dtype")
     @classmethod
     def _some_precision_is_stated(cls, dtype: str | None, info: ValidationInfo) -> str | None:
@@ -162,14 +183,6 @@ class GroupedQueryConfig(DecoderConfig):
                 f"a whole number, since hidden_size ({hidden_size}) is no multiple of num_attention_heads ({heads})"
             )
         return head_dim
-
-    @field_validator("layer_types", check_fields=False)
-    @classmethod
-    def _one_type_for_each_layer(cls, types: list[str] | None, info: ValidationInfo) -> list[str] | None:
-        layers = info.data.get("num_hidden_layers")
-        if types is not None and layers is not None and len(types) != layers:
-            raise ValueError(f"one entry for each of the {layers} layers, not {len(types)}")
-        return types
 
 
 class UniformConfig(GroupedQueryConfig):

@@ -99,3 +99,31 @@ def test_gemma_4_with_embeddings_per_layer_is_refused():
     text = {**config["text_config"], "hidden_size_per_layer_input": 256}
     with pytest.raises(InputError, match=r"text_config\.hidden_size_per_layer_input is 256, expected 0"):
         read_config({**config, "text_config": text}, "m")
+
+
+ONE_EACH = "expected one entry for each of the"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("hunyuan-a13b", {"moe_topk": [8] * 3}, f"moe_topk is [8, 8, 8], {ONE_EACH} 32 layers, not 3."),
+        ("llama-3.3-nemotron-super-49b", {"block_configs": []}, f"block_configs is [], {ONE_EACH} 80 layers, not 0."),
+        ("mimo-v2-flash", {"hybrid_layer_pattern": [0]}, f"hybrid_layer_pattern is [0], {ONE_EACH} 48 layers, not 1."),
+        ("glm-5.2", {"indexer_types": ["full"]}, f"indexer_types is ['full'], {ONE_EACH} 78 layers, not 1."),
+        ("nemotron-h-8b", {"hybrid_override_pattern": "MM"}, "hybrid_override_pattern is 'MM', expected one of M, *,"),
+        ("granite-4.0-h-small", {"layer_types": ["mamba"] * 40}, "layers with attention is 0, expected attention in"),
+        ("bamba-9b", {"attn_layer_indices": [99]}, "layers with attention is 0, expected attention in one layer"),
+        (
+            "falcon-40b",
+            {"num_kv_heads": 7},
+            "heads of keys and values is 7, expected a divisor of the 128 query heads.",
+        ),
+        ("glm-4.5-air", {"n_routed_experts": 2}, "experts is 2, expected at least the 8 that a token runs through."),
+        ("dbrx-132b", {"ffn_config": None}, "ffn_config is empty, expected a mapping of ffn_hidden_size"),
+    ],
+)
+def test_an_absurd_configuration_of_any_family_is_refused_in_one_sentence(name, changes, message):
+    with pytest.raises(InputError) as caught:
+        read_config({**entry(name)["config"], **changes}, "m", "config.json: ")
+    assert str(caught.value).startswith(f"config.json: {message}")
