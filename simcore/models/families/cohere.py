@@ -1,6 +1,6 @@
 """Command R, R7B and A."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt
 
@@ -16,8 +16,8 @@ class CohereConfig(UniformConfig):
     tie_word_embeddings: bool = True
     attention_bias: bool = False
     use_qk_norm: bool = False
-    use_parallel_block: bool = True
-    use_gated_activation: bool = True
+    use_parallel_block: Literal[True] = True
+    use_gated_activation: Literal[True] = True
 
     def attention_traits(self) -> dict[str, bool]:
         """Norms of each head in Command R+; one switch for the biases of all four projections."""

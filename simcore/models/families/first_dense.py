@@ -112,7 +112,7 @@ class BailingMoeConfig(FirstDenseConfig):
     moe_shared_expert_intermediate_size: PositiveInt | None = None
     moe_router_enable_shared_expert: bool = True
     rotary_dim: PositiveInt | None = None
-    use_rmsnorm: bool = True
+    use_rmsnorm: Literal[True] = True
 
     def attention_traits(self) -> dict[str, bool]:
         """One switch for the biases of queries, keys and values, one for the output's."""

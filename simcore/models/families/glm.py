@@ -1,6 +1,6 @@
 """ChatGLM, GLM-4 and GLM-4.1V without experts."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, PositiveInt
 
@@ -52,7 +52,7 @@ class ChatGlmConfig(UniformConfig):
     multi_query_attention: bool
     add_bias_linear: bool = False
     add_qkv_bias: bool = False
-    rmsnorm: bool = True
+    rmsnorm: Literal[True] = True
     post_layer_norm: bool = True
 
     def kv_heads(self) -> int:

@@ -1,6 +1,6 @@
 """GPT-2 and the families before Llama that keep its dense block: no gate, LayerNorm, and biases nearly everywhere."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BaseModel, Field, PositiveInt
 
@@ -112,7 +112,7 @@ class PhiConfig(PlainDecoderConfig):
     architectures: ClassVar[tuple[str, ...]] = ("PhiForCausalLM",)
 
     tie_word_embeddings: bool = False
-    qk_layernorm: bool = False
+    qk_layernorm: Literal[False] = False
 
     def particulars(self) -> dict[str, Any]:
         """One LayerNorm for both blocks."""
@@ -136,8 +136,8 @@ class Starcoder2Config(PlainDecoderConfig):
     architectures: ClassVar[tuple[str, ...]] = ("Starcoder2ForCausalLM",)
 
     use_bias: bool = True
-    mlp_type: str = "default"
-    norm_type: str = "layer_norm"
+    mlp_type: Literal["default"] = "default"
+    norm_type: Literal["layer_norm"] = "layer_norm"
     sliding_window: PositiveInt | None = None
 
     def attention_traits(self) -> dict[str, bool]:
@@ -151,7 +151,7 @@ class Starcoder2Config(PlainDecoderConfig):
 
 class _MptAttention(BaseModel):
     alibi: bool = False
-    qk_ln: bool = False
+    qk_ln: Literal[False] = False
     kv_n_heads: PositiveInt | None = None
 
 
@@ -164,9 +164,14 @@ class MptConfig(PlainDecoderConfig):
     rotary: ClassVar[bool] = False
 
     attn_config: _MptAttention = _MptAttention()
-    no_bias: bool = True
+    no_bias: Literal[True] = True
+    expansion_ratio: PositiveInt = 4
     learned_pos_emb: bool = True
     ffn_config: dict[str, Any] | None = None
+
+    def layer(self, index: int) -> Layer:
+        """Attention and feed-forward block, the same in all layers."""
+        return self.attention(index), DenseFeedForward(self.expansion_ratio * self.hidden_size, gated=False)
 
     def kv_heads(self) -> int:
         """As many as query heads, unless ``attn_config`` says otherwise."""

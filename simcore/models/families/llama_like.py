@@ -77,7 +77,7 @@ class ApertusConfig(BiasSwitchConfig):
     gated: ClassVar[bool] = False
 
     qk_norm: bool = True
-    post_norm: bool = False
+    post_norm: Literal[False] = False
 
     def attention_traits(self) -> dict[str, bool]:
         """A norm of each head, besides the biases."""
@@ -106,7 +106,7 @@ class HunyuanDenseConfig(BiasSwitchConfig):
     architectures: ClassVar[tuple[str, ...]] = ("HunYuanDenseV1ForCausalLM",)
 
     use_qk_norm: bool = True
-    use_cla: bool = False
+    use_cla: Literal[False] = False
 
     def attention_traits(self) -> dict[str, bool]:
         """A norm of each head, besides the biases."""
@@ -207,7 +207,7 @@ class Exaone4Config(WindowedConfig, UniformConfig):
 
     sliding_window: PositiveInt | None = None
     sliding_window_pattern: str | PositiveInt | None = None
-    reorder_and_qk_norm: bool = True
+    reorder_and_qk_norm: Literal[True] = True
 
     def attention_traits(self) -> dict[str, bool]:
         """A norm of each head."""

@@ -121,7 +121,7 @@ class FalconH1Config(StateSpaceHybridConfig):
     mamba_proj_bias: bool = False
     mamba_rms_norm: bool = False
     mamba_norm_before_gate: bool = True
-    mamba_use_mlp: bool = True
+    mamba_use_mlp: Literal[True] = True
     mamba_chunk_size: PositiveInt = 256
     attention_bias: bool = False
     mlp_bias: bool = False

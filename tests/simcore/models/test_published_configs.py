@@ -120,6 +120,8 @@ ONE_EACH = "expected one entry for each of the"
             "heads of keys and values is 7, expected a divisor of the 128 query heads.",
         ),
         ("glm-4.5-air", {"n_routed_experts": 2}, "experts is 2, expected at least the 8 that a token runs through."),
+        ("starcoder2-3b", {"mlp_type": "gated"}, "mlp_type is 'gated', expected one of default."),
+        ("command-r-35b", {"use_parallel_block": False}, "use_parallel_block is false, expected True"),
         ("dbrx-132b", {"ffn_config": None}, "ffn_config is empty, expected a mapping of ffn_hidden_size"),
     ],
 )
