@@ -1,24 +1,22 @@
 """Writes what was fitted as a profile that ``simcore.cost.calibrated`` reads: ``profile.yaml`` and a CSV per kind."""
 
 import csv
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import yaml
 
 from calibrate.fit.held_out import CheckedFit
-from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
-from simcore.core.errors import FileError
-from simcore.core.files import writing
-from simcore.cost.calibrated.document import PROFILE_FILE, Repeat
+from calibrate.samples import TEXT_COLUMNS, SampleTable
+from simcore.core.errors import ServetwinError
+from simcore.core.outputs import FolderKind, check_folder, replace_folder
+from simcore.cost.calibrated.document import PROFILE_FILE, Repeat, read_document
 from simcore.cost.calibrated.errors import ErrorQuantiles
+from simcore.cost.calibrated.profile import KEYS
 from simcore.cost.calibrated.table import KernelTable
-from simcore.output.run_folder import move_into_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +38,27 @@ class FittedKind:
     repeats: Sequence[Repeat] = ()
 
 
+def _is_document(path: Path) -> bool:
+    try:
+        read_document(path.parent, KEYS)
+    except ServetwinError:
+        return False
+    return True
+
+
+def _is_table(path: Path) -> bool:
+    with path.open(encoding="utf-8") as file:
+        return file.readline().startswith(",".join(KEYS[path.stem]) + ",")
+
+
+PROFILE_FOLDER = FolderKind(
+    "a profile", (PROFILE_FILE,), {PROFILE_FILE: _is_document} | {f"{kind}.csv": _is_table for kind in KEYS}
+)
+
+
 def check_destination(folder: Path) -> None:
     """Raise ``FileError`` unless ``folder`` is missing, empty, or holds a profile and nothing else."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise FileError(folder, "is no folder, so no profile can be written there")
-    found = sorted(entry.name for entry in folder.iterdir())
-    others = [name for name in found if name != PROFILE_FILE and name.removesuffix(".csv") not in SHAPE_COLUMNS]
-    if others:
-        raise FileError(folder, f"holds {others[0]!r}, no part of a profile, which writing one there would delete")
-    if found and PROFILE_FILE not in found:
-        raise FileError(
-            folder, f"holds {found[0]!r} but no {PROFILE_FILE}, and writing a profile there would delete it"
-        )
+    check_folder(folder, PROFILE_FOLDER)
 
 
 def write_profile(folder: Path, accelerator: str, engine: str, version: str, kinds: dict[str, FittedKind]) -> None:
@@ -61,15 +66,7 @@ def write_profile(folder: Path, accelerator: str, engine: str, version: str, kin
 
     A profile that was there is replaced. Raises ``FileError`` as ``check_destination`` does, and if it cannot be done.
     """
-    check_destination(folder)
-    place = Path(os.path.realpath(folder))
-    with writing(folder):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".servetwin-", dir=place.parent) as beside:
-            new = Path(beside) / "new"
-            new.mkdir()
-            _write_files(new, accelerator, engine, version, kinds)
-            move_into_place(new, place, Path(beside) / "old")
+    replace_folder(folder, PROFILE_FOLDER, lambda new: _write_files(new, accelerator, engine, version, kinds))
 
 
 def _write_files(folder: Path, accelerator: str, engine: str, version: str, kinds: dict[str, FittedKind]) -> None:

@@ -6,6 +6,7 @@ from plotly.offline import get_plotlyjs
 
 from dashboard.markup import text
 from dashboard.stylesheet import STYLESHEET
+from simcore.core.outputs import PAGE_MARK
 
 # Nothing may be fetched, whatever a page's text or plotly.js asks for; images are what "download plot" makes.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -26,6 +27,7 @@ def page(title: str, body: str) -> str:
     """A complete HTML document around a body of sections and figures."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"{PAGE_MARK}"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(title)}</title><style>{STYLESHEET}</style></head>\n<body><main>{body}"

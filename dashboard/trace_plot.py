@@ -1,7 +1,5 @@
 """A picture of a trace: when requests arrive and how long they are."""
 
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dashboard.markup import text
-from simcore.core.files import writing
+from simcore.core.outputs import PAGE_MARK, is_page, replace_text
 from simcore.workload.traces import Trace
 
 _PROMPT_COLOUR, _OUTPUT_COLOUR, _RATE_COLOUR = "#4269d0", "#efb118", "#3ca951"
@@ -66,7 +64,4 @@ def write_trace_plot(trace: Trace, title: str, path: Path) -> None:
     page = trace_figure(trace, title).to_html(
         include_plotlyjs=True, full_html=True, config={"showSendToCloud": False, "displaylogo": False}
     )
-    with writing(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=".servetwin-") as folder:
-        complete = Path(folder) / path.name
-        complete.write_text(page, encoding="utf-8")
-        os.replace(complete, path)
+    replace_text(path, page.replace("<head>", f"<head>{PAGE_MARK}", 1), is_page)

@@ -64,8 +64,7 @@ def import_command(
     for (accelerator, made_by, made_with, kind), tables in groups.items():
         samples = joined(tables)
         path = out / f"{accelerator}.{made_by}-{made_with}.{kind}.csv"
-        with writing(path):
-            write_samples(samples, path)
+        write_samples(samples, path)
         typer.echo(f"{path}: {len(samples):,} samples")
 
 

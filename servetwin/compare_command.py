@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +19,7 @@ from servetwin.compare_table import print_comparison
 from servetwin.comparing import plan, save_comparison
 from servetwin.console import console
 from simcore.core.errors import InputError
+from simcore.core.scratch import temporary_folder
 from simcore.core.yaml_text import parse_yaml, yaml_problem
 from simcore.scenario import read_scenario
 
@@ -130,8 +130,8 @@ def _folder_for_runs(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
         yield folder / RUNS
         return
-    with TemporaryDirectory(prefix="servetwin-") as temporary:
-        yield Path(temporary)
+    with temporary_folder() as temporary:
+        yield temporary
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from experiments.comparison import Comparison, Plan, PlannedRun, carry_out, evaluate, plan_comparison
@@ -11,6 +10,7 @@ from experiments.comparison.folder import RUNS, check_comparison_folder, earlier
 from servetwin.api import document_of
 from servetwin.arguments import check_callable, path_of, texts_of, values_by_key, whole_number_of
 from simcore.core.errors import InputError
+from simcore.core.scratch import temporary_folder
 
 
 def compare(
@@ -42,9 +42,9 @@ def compare(
         check_comparison_folder(folder)
     planned = plan(scenario, vary, seeds, baseline, metrics, overrides, base_dir)
     if folder is None:
-        with TemporaryDirectory(prefix="servetwin-") as temporary:
-            carry_out(planned, Path(temporary), jobs, progress)
-            return evaluate(planned, Path(temporary))
+        with temporary_folder() as temporary:
+            carry_out(planned, temporary, jobs, progress)
+            return evaluate(planned, temporary)
     looks = earlier_looks(planned, folder)
     carry_out(planned, folder / RUNS, jobs, progress)
     comparison = evaluate(planned, folder / RUNS, looks)

@@ -14,7 +14,7 @@ from servetwin.api import prepare
 from servetwin.console import console, plain_table, print_table
 from simcore.build.explanation import Explanation, explain_step, usual_shapes
 from simcore.core.errors import InputError
-from simcore.core.files import writing
+from simcore.core.outputs import check_file, is_page, replace_text
 from simcore.cost.breakdown import StepShape
 
 
@@ -41,6 +41,8 @@ def explain(
 
     Without --shape: one decode, as many as typically run at once, a prompt, and decodes beside a chunk.
     """
+    if out is not None:
+        check_file(out, is_page)
     simulation = prepare(scenario, set_ or ())
     shapes = [StepShape.parse(text) for text in shape] if shape else usual_shapes(simulation)
     for asked in shapes:
@@ -52,8 +54,7 @@ def explain(
         from dashboard.explain_report import render_explanation  # plotly is slow to import, and only a page needs it
 
         page = render_explanation(explanations, str(scenario))
-        with writing(out):
-            out.write_text(page, encoding="utf-8")
+        replace_text(out, page, is_page)
     if as_json:
         typer.echo(json.dumps([_document(explanation) for explanation in explanations], indent=2))
         return

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from servetwin.console import console, plain_table, print_table
+from simcore.core.outputs import check_file, is_page
 from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
 from simcore.workload.fetch import fetch, known_trace, known_traces
 from simcore.workload.traces import Columns, read_trace
@@ -39,6 +40,8 @@ def describe_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
     """Describe a trace: counts, lengths, gaps, burstiness, reuse."""
+    if plot is not None:
+        check_file(plot, is_page)
     columns = _columns(arrival, arrival_unit, prompt_tokens, output_tokens, hash_ids)
     trace = read_trace(file, format, columns, sort=True, skip_failed=True, block_tokens=block_tokens)
     description = describe_trace(file, trace)

@@ -10,6 +10,7 @@ from pathlib import Path
 from calibrate.importers.columns import CsvColumns, ParquetColumns
 from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
 from simcore.core.errors import FileError, UnknownNameError
+from simcore.core.outputs import begins_with, replacing
 
 HEAD = ("kind", "accelerator", "engine", "version")
 
@@ -33,14 +34,13 @@ def read_samples(path: Path) -> SampleTable:
 
 
 def write_samples(samples: SampleTable, path: Path) -> None:
-    """Write such a file, whole or not at all."""
+    """Write such a file, whole or not at all; raises ``FileError`` if that cannot be done, or another stands there."""
     names = SHAPE_COLUMNS[samples.kind]
     columns = [samples.columns[name].tolist() for name in names]
     head = (samples.kind, samples.accelerator, samples.engine, samples.version)
-    scratch = path.with_name(path.name + ".part")
-    with scratch.open("w", encoding="utf-8", newline="") as stream:
+    own = begins_with(",".join(HEAD).encode() + b",")
+    with replacing(path, own) as beside, beside.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([*HEAD, *names, "latency_s"])
         for *shape, latency_s in zip(*columns, samples.latency_s.tolist(), strict=True):
             writer.writerow([*head, *shape, f"{latency_s:.7g}"])
-    scratch.replace(path)

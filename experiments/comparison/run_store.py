@@ -1,7 +1,6 @@
 """Finished runs on disk, so that an interrupted comparison goes on where it was."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +12,24 @@ import pyarrow.parquet as parquet
 from experiments.comparison.compared_metrics import KEPT_COLUMNS, RunRecord
 from experiments.comparison.plan import PlannedRun
 from simcore.core.errors import FileError
-from simcore.core.files import writing
+from simcore.core.files import parse_json
+from simcore.core.outputs import FolderKind, begins_with, replace_folder
 from simcore.core.result import Result
 
 RUN = "run.json"
 REQUESTS = "requests.parquet"
+KEPT_RUN = FolderKind(
+    "a kept run",
+    (),
+    {RUN: begins_with(b'{\n  "fingerprint": "'), REQUESTS: begins_with(b"PAR1")},
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RunStore:
     """A folder with a folder for every finished run.
 
-    A run is there if its ``run.json`` is, which is written last and in one go.
+    A run is there whole or not at all.
     """
 
     folder: Path
@@ -32,28 +37,29 @@ class RunStore:
     def holds(self, run: PlannedRun) -> bool:
         """Whether this very run is there: the same scenario, files and code."""
         try:
-            kept = json.loads((self.folder / run.name / RUN).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            kept = parse_json((self.folder / run.name / RUN).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             return False
-        return isinstance(kept, dict) and kept.get("fingerprint") == run.fingerprint
+        whole = isinstance(kept, dict) and isinstance(kept.get("summary"), dict)
+        return whole and kept.get("fingerprint") == run.fingerprint and (self.folder / run.name / REQUESTS).is_file()
 
     def keep(self, run: PlannedRun, result: Result) -> None:
         """Write what comparisons need of a finished run; raises ``FileError`` if that cannot be done."""
-        place = self.folder / run.name
-        with writing(place):
-            place.mkdir(parents=True, exist_ok=True)
-            (place / RUN).unlink(missing_ok=True)
+        kept = {"fingerprint": run.fingerprint, "scenario": run.document, "summary": result.summary}
+
+        def write(place: Path) -> None:
             table = pa.table({name: pa.array(result.requests[name]) for name in KEPT_COLUMNS})
             with (place / REQUESTS).open("wb") as file:  # Arrow takes no path that is not UTF-8
                 parquet.write_table(table, file, compression="zstd")
-            kept = {"fingerprint": run.fingerprint, "scenario": run.document, "summary": result.summary}
-            write_json(kept, place / RUN)
+            (place / RUN).write_text(json_text(kept), encoding="utf-8")
+
+        replace_folder(self.folder / run.name, KEPT_RUN, write)
 
     def record(self, run: PlannedRun) -> RunRecord:
         """What was kept of a run that is there; raises ``FileError`` if it cannot be read."""
         place = self.folder / run.name
         try:
-            summary = json.loads((place / RUN).read_text(encoding="utf-8"))["summary"]
+            summary = parse_json((place / RUN).read_text(encoding="utf-8"))["summary"]
             with (place / REQUESTS).open("rb") as file:
                 table = parquet.read_table(file).sort_by("request_id")  # arrivals may depend on the variant
         except (OSError, ValueError, pa.ArrowException) as error:
@@ -61,8 +67,6 @@ class RunStore:
         return RunRecord(summary, {name: table[name].to_numpy() for name in KEPT_COLUMNS})
 
 
-def write_json(document: Mapping[str, Any], path: Path) -> None:
-    """Write a document at once: whoever reads sees the old file or the new one. Raises ``OSError``."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(part, path)
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document as JSON, for people to read too."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"

@@ -12,24 +12,44 @@ Both tables and the summary carry ``schema_version``.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import yaml
 
-from simcore.core.errors import FileError
-from simcore.core.files import writing
+from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
 from simcore.core.result import Columns, Result
 from simcore.output.timeline import write_timeline
 
 SUMMARY = "summary.json"
 SCENARIO = "scenario.yaml"
-RUN_FILES = (SCENARIO, SUMMARY, "requests.parquet", "steps.parquet", "timeline.json", "report.html")
 _TEXT_COLUMNS = ("state", "reason", "tenant")
+
+
+def _is_table(path: Path) -> bool:
+    import pyarrow.parquet as parquet
+
+    with path.open("rb") as file:
+        metadata: dict[bytes, bytes] = parquet.read_schema(file).metadata or {}
+    return b"schema_version" in metadata
+
+
+_REPORT = "report.html"
+RUN_FOLDER = FolderKind(
+    "a run",
+    (SCENARIO, SUMMARY),
+    {
+        SCENARIO: begins_with(b"# servetwin "),
+        SUMMARY: begins_with(b'{\n  "schema_version": '),
+        "requests.parquet": _is_table,
+        "steps.parquet": _is_table,
+        "timeline.json": begins_with(b'{"displayTimeUnit":"ms","otherData":'),
+        _REPORT: is_page,
+    },
+)
+RUN_FILES = tuple(RUN_FOLDER.recognise)
 
 
 def check_destination(folder: Path) -> None:
@@ -37,62 +57,15 @@ def check_destination(folder: Path) -> None:
 
     It must be missing (and its nearest parent writable), empty, or hold a run and nothing else, which is then replaced.
     """
-    with writing(folder):
-        _check_place(_place(folder), folder)
-
-
-def _place(folder: Path) -> Path:
-    """Where links lead, so that the run they point to is replaced and not the link."""
-    return Path(os.path.realpath(folder))
-
-
-def _check_place(place: Path, shown: Path) -> None:
-    parent = place.parent
-    while not parent.exists() and parent != parent.parent:
-        parent = parent.parent
-    if not parent.is_dir():
-        raise FileError(shown, f"cannot be written, since {parent} is no folder")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise FileError(shown, f"cannot be written, since {parent} allows no new entries")
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise FileError(shown, "is no folder, so no run can be written there")
-    found = sorted(entry.name for entry in place.iterdir())
-    others = [name for name in found if name not in RUN_FILES]
-    if others:
-        raise FileError(shown, f"holds {others[0]!r}, which is no part of a run and which writing there would delete")
-    if found and not {SUMMARY, SCENARIO} <= set(found):
-        raise FileError(shown, f"holds {found[0]!r} but no whole run, and writing there would delete it")
+    check_folder(folder, RUN_FOLDER)
 
 
 def write_run_folder(result: Result, folder: Path, report: str | None = None) -> None:
     """Write a result to ``folder``, with its report as HTML if there is one; an earlier run there is replaced.
 
-    Everything is written beside it first and then moved into place, so a run is there whole or not at all. Raises
-    ``FileError`` if that cannot be done.
+    A run is there whole or not at all. Raises ``FileError`` if that cannot be done.
     """
-    check_destination(folder)
-    place = _place(folder)
-    with writing(folder):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".servetwin-", dir=place.parent) as beside:
-            new = Path(beside) / "new"
-            new.mkdir()
-            _write_files(result, new, report)
-            move_into_place(new, place, Path(beside) / "old")
-
-
-def move_into_place(new: Path, place: Path, old: Path) -> None:
-    """Let the folder ``new`` be ``place``; what was there goes to ``old``, or stays if that fails."""
-    try:
-        if place.exists():
-            place.rename(old)
-        new.rename(place)
-    finally:
-        # Whatever came in between, Ctrl-C included: the earlier run is not lost.
-        if old.exists() and not place.exists():
-            old.rename(place)
+    replace_folder(folder, RUN_FOLDER, lambda new: _write_files(result, new, report))
 
 
 def _write_files(result: Result, folder: Path, report: str | None) -> None:
@@ -102,7 +75,7 @@ def _write_files(result: Result, folder: Path, report: str | None) -> None:
     _write_table(result.steps, folder / "steps.parquet", result.summary)
     write_timeline(result, folder / "timeline.json")
     if report is not None:
-        (folder / "report.html").write_text(report, encoding="utf-8")
+        (folder / _REPORT).write_text(report, encoding="utf-8")
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:

@@ -2,19 +2,16 @@
 
 import hashlib
 import http.client
-import os
-import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
 from simcore.core.errors import FileError, UnknownNameError
-from simcore.core.files import opening
+from simcore.core.files import opening, writing
+from simcore.core.outputs import replacing
 from simcore.core.yaml_text import read_yaml
 
 _CHUNK_BYTES = 1 << 20
@@ -65,10 +62,10 @@ def fetch(trace: KnownTrace, folder: Path) -> Path:
                 target, f"is in the way and is not the trace {trace.name}: move it or choose another folder"
             )
         return target
-    with _temporary(folder, trace.file) as (temporary, path):
-        _download(trace, temporary)
-        temporary.close()
-        os.replace(path, target)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with replacing(target, lambda path: False) as beside, beside.open("wb") as stream:
+        _download(trace, stream)
     return target
 
 
@@ -90,21 +87,6 @@ def _download(trace: KnownTrace, to: IO[bytes]) -> None:
         raise FileError(trace.url, f"is not the pinned file: it holds more than {trace.bytes:,} bytes")
     if digest.hexdigest() != trace.sha256:
         raise FileError(trace.url, f"is not the pinned file: expected SHA-256 {trace.sha256}, got {digest.hexdigest()}")
-
-
-@contextmanager
-def _temporary(folder: Path, name: str) -> Iterator[tuple[IO[bytes], Path]]:
-    """A file beside the target that is gone afterwards, unless it was renamed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, path = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    except OSError as error:
-        raise FileError(folder, f"cannot be written to ({error.strerror})") from error
-    try:
-        with os.fdopen(handle, "wb") as temporary:
-            yield temporary, Path(path)
-    finally:
-        Path(path).unlink(missing_ok=True)
 
 
 def _sha256(path: Path) -> str:

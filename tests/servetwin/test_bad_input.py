@@ -339,7 +339,7 @@ def test_an_unknown_model_lists_the_known_ones(refusal):
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("good.csv", "good.csv: is no folder, so no run can be written there."),
+        ("good.csv", "good.csv: is no folder, so a run cannot be written there."),
         ("good.csv/out", "good.csv/out: cannot be written, since "),
         (".", ".: holds 'broken.csv.gz', which is no part of a run and which writing there would delete."),
         ("y" * 300, "yyy"),
@@ -368,15 +368,15 @@ def test_an_existing_run_stays_as_it_is(command, scenario_file, tmp_path):
         (("describe", "none.csv"), "none.csv: no such file."),
         (("describe", "y" * 300 + ".csv"), "yyy"),
         (("describe", "good.csv", "--plot", "y" * 300), "yyy"),
-        (("describe", "good.csv", "--plot", "."), ".: cannot be written (Is a directory)."),
+        (("describe", "good.csv", "--plot", "."), ".: is a folder, expected the name of a file"),
         (("describe", "good.csv", "--arrival", ""), "good.csv: has no column ''"),
         (("fetch", "burstgpt-1", "--out", "y" * 300), "yyy"),
         (("describe", "negative.csv"), "negative.csv, line 3: prompt_tokens is '-30', expected"),
         (("describe", "good.csv", "--format", "azure"), "format is 'azure', expected one of auto, azure2023"),
         (("describe", "good.csv", "--arrival", "arrived_s"), "good.csv: has no column 'arrived_s'"),
-        (("describe", "good.csv", "--plot", "none/x.html"), "none/x.html: cannot be written (No such file"),
+        (("describe", "good.csv", "--plot", "none/x.html"), "none/x.html: cannot be written, since "),
         (("fetch", "azure-conv"), "trace is 'azure-conv', expected one of azure-code-2023,"),
-        (("fetch", "burstgpt-1", "--out", "good.csv"), "good.csv: cannot be written to (File exists)."),
+        (("fetch", "burstgpt-1", "--out", "good.csv"), "good.csv: cannot be written (File exists)."),
     ],
 )
 def test_trace_commands(refusal, command, arguments, said):

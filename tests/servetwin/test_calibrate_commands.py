@@ -129,8 +129,8 @@ def test_a_folder_without_measurements_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("notes.txt", "holds 'notes.txt', no part of a profile, which writing one there would delete"),
-        ("gemm.csv", "holds 'gemm.csv' but no profile.yaml, and writing a profile there would delete it"),
+        ("notes.txt", "holds 'notes.txt', which is no part of a profile and which writing there would delete"),
+        ("gemm.csv", "holds 'gemm.csv' but no whole profile, and writing there would delete it"),
     ],
 )
 def test_a_profile_never_takes_the_place_of_other_files(tmp_path, name, message):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dashboard.page import page
 from experiments.comparison import carry_out, evaluate, plan_comparison
 from experiments.comparison.compared_metrics import METRICS
 from experiments.comparison.folder import check_comparison_folder, earlier_looks, write_comparison
@@ -163,7 +164,7 @@ def test_runs_that_are_there_are_used_again_and_others_replaced(document, tmp_pa
     assert len(evaluate(changed, tmp_path).missing) == 4
     assert carry_out(changed, tmp_path, 1) == 0
     assert not evaluate(changed, tmp_path).missing
-    (tmp_path / plan.runs[0].name / RUN).write_text("{")
+    (tmp_path / plan.runs[0].name / RUN).write_text('{\n  "fingerprint": "')
     assert carry_out(changed, tmp_path, 1) == 3
 
 
@@ -189,7 +190,7 @@ def test_adding_seeds_after_having_looked_is_said(document, tmp_path):
         plan = plan_comparison(document, Path(), {LIMIT: [64, 4]}, seeds)
         carry_out(plan, tmp_path / "runs", 1)
         comparison = evaluate(plan, tmp_path / "runs", earlier_looks(plan, tmp_path))
-        write_comparison(comparison, tmp_path, "a report")
+        write_comparison(comparison, tmp_path, page("a report", ""))
         assert comparison.looks == looks
         assert any("Results with 2 seeds were seen here" in text for text in comparison.warnings) == (seeds == 3)
     other = plan_comparison({**document, "max_context_tokens": 500}, Path(), {LIMIT: [64, 4]}, 3)

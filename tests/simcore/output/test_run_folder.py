@@ -10,11 +10,13 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
-import simcore.output.run_folder as run_folder
 from simcore.build.simulation import Simulation
 from simcore.core.errors import FileError
+from simcore.core.outputs import PAGE_MARK
 from simcore.output.run_folder import RUN_FILES, check_destination, write_run_folder
 
+PAGE = f"<!DOCTYPE html>\n<html><head>{PAGE_MARK}</head>é</html>"
+OLD_TIMELINE = '{"displayTimeUnit":"ms","otherData":{}}'
 FIXED = {"name": "fixed", "tokens": 40}
 DOCUMENT = {
     "model": "smollm2-135m",
@@ -37,7 +39,7 @@ def result():
 @pytest.fixture
 def run(tmp_path, result):
     folder = tmp_path / "run"
-    write_run_folder(result, folder, "<html>é</html>")
+    write_run_folder(result, folder, PAGE)
     return folder
 
 
@@ -48,7 +50,7 @@ def names(folder):
 def test_all_files_and_no_others(run):
     assert names(run) == set(RUN_FILES)
     assert names(run.parent) == {"run"}
-    assert (run / "report.html").read_text(encoding="utf-8") == "<html>é</html>"
+    assert (run / "report.html").read_text(encoding="utf-8") == PAGE
 
 
 def test_without_a_report(tmp_path, result):
@@ -87,10 +89,10 @@ def test_some_values_are_null(run):
 
 
 def test_an_earlier_run_is_replaced(run, result):
-    (run / "timeline.json").write_text("old")
+    (run / "timeline.json").write_text(OLD_TIMELINE)
     write_run_folder(result, run)
     assert names(run) == set(RUN_FILES) - {"report.html"}
-    assert (run / "timeline.json").read_text() != "old"
+    assert (run / "timeline.json").read_text() != OLD_TIMELINE
     assert names(run.parent) == {"run"}
 
 
@@ -103,16 +105,16 @@ def test_parents_are_made_and_an_empty_folder_is_taken(tmp_path, result):
 
 def test_a_link_is_followed(tmp_path, run, result):
     (tmp_path / "link").symlink_to(run)
-    (run / "timeline.json").write_text("old")
+    (run / "timeline.json").write_text(OLD_TIMELINE)
     write_run_folder(result, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
-    assert (run / "timeline.json").read_text() != "old"
+    assert (run / "timeline.json").read_text() != OLD_TIMELINE
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda out: out.write_text("mine"), "is no folder, so no run can be written there"),
+        (lambda out: out.write_text("mine"), "is no folder, so a run cannot be written there"),
         (lambda out: (out.mkdir(), (out / "notes.md").touch()), "holds 'notes.md', which is no part of a run"),
         (lambda out: (out.mkdir(), (out / "summary.json").touch()), "holds 'summary.json' but no whole run"),
     ],
@@ -154,33 +156,34 @@ def test_a_name_that_is_too_long(tmp_path):
         check_destination(tmp_path / ("x" * 300))
 
 
-@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize("when", ["write_timeline", "move_into_place"])
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("when", ["simcore.output.run_folder.write_timeline", "simcore.core.outputs.move_into_place"])
 def test_a_failure_leaves_the_earlier_run(run, result, monkeypatch, failure, when):
     before = {path.name: path.read_bytes() for path in run.iterdir()}
 
     def fail(*arguments):
         raise failure
 
-    monkeypatch.setattr(run_folder, when, fail)
-    expected = KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else FileError
-    with pytest.raises(expected):
+    monkeypatch.setattr(when, fail)
+    with pytest.raises(FileError if isinstance(failure, OSError) else type(failure)):
         write_run_folder(result, run)
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
     assert names(run.parent) == {"run"}
 
 
-def test_an_interrupt_between_the_two_moves_puts_the_earlier_run_back(run, result, monkeypatch):
-    before = {path.name: path.read_bytes() for path in run.iterdir()}
-    rename = Path.rename
-
-    def rename_once(path, target):
-        if path.name == "new":
-            raise KeyboardInterrupt
-        return rename(path, target)
-
-    monkeypatch.setattr(Path, "rename", rename_once)
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("name", sorted(RUN_FILES))
+def test_a_file_that_only_bears_the_name_of_one_is_kept(run, result, name):
+    (run / name).write_text("mine")
+    with pytest.raises(FileError, match=f"holds '{name}', which servetwin did not write"):
         write_run_folder(result, run)
-    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
-    assert names(run.parent) == {"run"}
+    assert (run / name).read_text() == "mine"
+    assert names(run) == set(RUN_FILES)
+
+
+def test_a_folder_that_only_bears_the_name_of_a_file_is_kept(run, result):
+    (run / "summary.json").unlink()
+    (run / "summary.json").mkdir()
+    (run / "summary.json" / "precious").write_text("mine")
+    with pytest.raises(FileError, match=r"holds 'summary.json', which servetwin did not write"):
+        write_run_folder(result, run)
+    assert (run / "summary.json" / "precious").read_text() == "mine"

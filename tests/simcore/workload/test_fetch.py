@@ -78,7 +78,7 @@ def test_another_file_in_the_way_is_kept(trace, tmp_path):
 
 def test_a_folder_that_cannot_be_made(trace, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="cannot be written to"):
+    with pytest.raises(FileError, match="cannot be written"):
         fetch(trace, tmp_path / "file" / "folder")
 
 
