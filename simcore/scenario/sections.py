@@ -155,7 +155,7 @@ class Memory(_Section):
     requests that are swapped out.
     """
 
-    block_size_tokens: Annotated[int, Field(ge=1, le=256)] = 16
+    block_size_tokens: Annotated[int, Field(ge=1, le=65_536)] = 16
     gpu_memory_utilization: Share = 0.9
     num_gpu_blocks: Count | None = None
     null_blocks: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0

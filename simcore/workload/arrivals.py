@@ -98,3 +98,48 @@ class OnOff:
         if self.off_rate_per_s > 0:
             within = np.where(rest <= on_work, within, self.on_s + (rest - on_work) / self.off_rate_per_s)
         return periods * (self.on_s + self.off_s) + within
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """All requests at time 0."""
+
+    def unit_gaps(self, random: np.random.Generator, count: int) -> Float64Array:
+        """Gaps of 1, which take no time."""
+        return np.ones(count)
+
+    def seconds_at(self, work: Float64Array) -> Float64Array:
+        """0, whatever the work."""
+        return np.zeros_like(work)
+
+
+@dataclass(frozen=True, slots=True)
+class Piecewise:
+    """A Poisson process with the rate ``rates_per_s[i]`` from ``starts_s[i]`` on, the first of which is 0.
+
+    The last rate, which is then above 0, lasts for ever; with ``period_s`` all begin again when that is over. Arrivals
+    are those of a unit-rate process under the change of time by the cumulative rate, as for ``OnOff``.
+    """
+
+    starts_s: tuple[float, ...]
+    rates_per_s: tuple[float, ...]
+    period_s: float | None = None
+
+    def unit_gaps(self, random: np.random.Generator, count: int) -> Float64Array:
+        """Exponential gaps of mean 1."""
+        return random.standard_exponential(count)
+
+    def seconds_at(self, work: Float64Array) -> Float64Array:
+        """The inverse of the cumulative rate, which is linear within each piece."""
+        starts, rates = np.array(self.starts_s), np.array(self.rates_per_s)
+        end_s = np.inf if self.period_s is None else self.period_s
+        work_before = np.concatenate(([0.0], np.cumsum(rates[:-1] * np.diff(starts))))
+        periods, rest = np.zeros_like(work), work
+        if self.period_s is not None:
+            periods, rest = np.divmod(work, work_before[-1] + rates[-1] * (end_s - starts[-1]))
+        piece = np.maximum(np.searchsorted(work_before, rest, side="left") - 1, 0)
+        since_start = rest - work_before[piece]
+        within = np.divide(since_start, rates[piece], out=np.zeros_like(rest), where=rates[piece] > 0)
+        length_s = end_s if self.period_s is not None else 0.0
+        seconds: Float64Array = periods * length_s + starts[piece] + within
+        return seconds

@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from simcore.core.errors import InputError
 from simcore.workload import arrivals as processes
 from simcore.workload import durations, lengths, pairs, prompts, session_shapes
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS
 from simcore.workload.config import (
+    AtOnceArrivals,
     ChatSession,
     ConstantArrivals,
     CorrelatedLengths,
+    DailyArrivals,
     Duration,
     EmpiricalLengths,
     ExponentialTime,
@@ -18,9 +22,11 @@ from simcore.workload.config import (
     GammaArrivals,
     Length,
     LengthColumns,
+    ListedLengths,
     LognormalLength,
     LognormalTime,
     OnOffArrivals,
+    PiecewiseArrivals,
     PoissonArrivals,
     PromptPart,
     QuantilesLength,
@@ -38,7 +44,16 @@ from simcore.workload.config import (
 from simcore.workload.senders import Sender, Senders
 from simcore.workload.traces import Columns, read_trace
 
-OpenLoopArrivals = PoissonArrivals | GammaArrivals | ConstantArrivals | OnOffArrivals
+OpenLoopArrivals = (
+    PoissonArrivals
+    | GammaArrivals
+    | ConstantArrivals
+    | OnOffArrivals
+    | AtOnceArrivals
+    | PiecewiseArrivals
+    | DailyArrivals
+)
+_HOURS = 24
 
 
 def senders(config: SenderSection) -> Senders | None:
@@ -70,6 +85,15 @@ def arrival_process(config: OpenLoopArrivals) -> processes.ArrivalProcess:
             return processes.Constant(config.rate_per_s)
         case OnOffArrivals():
             return processes.OnOff(config.on_rate_per_s, config.off_rate_per_s, config.on_s, config.off_s)
+        case AtOnceArrivals():
+            return processes.AtOnce()
+        case PiecewiseArrivals():
+            starts, rates = zip(*((rate.from_s, rate.rate_per_s) for rate in config.rates), strict=True)
+            return processes.Piecewise(starts, rates, config.period_s)
+        case DailyArrivals():
+            hours = [(config.start_hour + hour) % _HOURS for hour in range(_HOURS)]
+            starts = tuple(hour * config.day_s / _HOURS for hour in range(_HOURS))
+            return processes.Piecewise(starts, tuple(config.rates_per_s[hour] for hour in hours), config.day_s)
 
 
 def length_pairs(config: SyntheticWorkload, base_dir: Path) -> pairs.LengthPairs:
@@ -78,8 +102,14 @@ def length_pairs(config: SyntheticWorkload, base_dir: Path) -> pairs.LengthPairs
         case EmpiricalLengths() as measured:
             path = base_dir / measured.file
             columns = trace_columns(measured.columns)
-            trace = read_trace(path, measured.format, columns, sort=True, skip_failed=measured.skip_failed)
-            return pairs.EmpiricalPairs(trace.prompt_tokens, trace.output_tokens)
+            trace = read_trace(
+                path, measured.format, columns, sort=measured.order == "random", skip_failed=measured.skip_failed
+            )
+            kind = pairs.EmpiricalPairs if measured.order == "random" else pairs.ListedPairs
+            return kind(trace.prompt_tokens, trace.output_tokens)
+        case ListedLengths() as listed:
+            prompts_and_outputs = np.array(listed.tokens, dtype=np.int64)
+            return pairs.ListedPairs(prompts_and_outputs[:, 0], prompts_and_outputs[:, 1])
         case CorrelatedLengths() as tied:
             prompt, output = length(tied.prompt_tokens), length(tied.output_tokens)
             return pairs.CorrelatedPairs(prompt, output, tied.rank_correlation)

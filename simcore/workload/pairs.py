@@ -83,3 +83,23 @@ class EmpiricalPairs:
             return self.prompt_tokens[chosen], self.output_tokens[chosen]
 
         return draw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedPairs:
+    """Pairs in the order of a list, which begins again when it ends; nothing is random."""
+
+    prompt_tokens: Int64Array
+    output_tokens: Int64Array
+
+    def start(self, seed: int) -> Draw:
+        """The list from its beginning."""
+        place = 0
+
+        def draw(count: int) -> tuple[Int64Array, Int64Array]:
+            nonlocal place
+            places = np.arange(place, place + count) % len(self.prompt_tokens)
+            place += count
+            return self.prompt_tokens[places], self.output_tokens[places]
+
+        return draw

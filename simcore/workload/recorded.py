@@ -8,6 +8,7 @@ from simcore.core.errors import FileError, InputError
 from simcore.workload.batch import RequestBatch
 from simcore.workload.in_memory import InMemoryOpenLoop
 from simcore.workload.traces import Columns, Trace, read_trace
+from simcore.workload.traces.formats import FORMATS
 
 _LATEST_NS = 9.2e18
 
@@ -80,6 +81,8 @@ def replay(
 
 def _notices(path: Path, trace: Trace, shortened: int) -> tuple[str, ...]:
     notices = []
+    if (assumed := FORMATS[trace.format].notice) is not None:
+        notices.append(f"{path}: {assumed}.")
     if trace.failed:
         notices.append(f"{path}: {trace.failed} failed requests (no output token) were left out.")
     if trace.out_of_order:

@@ -117,12 +117,14 @@ def sections():
             workload.GammaArrivals,
             workload.ConstantArrivals,
             workload.OnOffArrivals,
+            workload.PiecewiseArrivals,
+            workload.DailyArrivals,
             workload.ClosedLoopArrivals,
         ),
         **alternatives(
             "tokens", workload.FixedLength, workload.UniformLength, workload.LognormalLength, workload.QuantilesLength
         ),
-        **alternatives("lengths", workload.EmpiricalLengths, workload.CorrelatedLengths),
+        **alternatives("lengths", workload.EmpiricalLengths, workload.ListedLengths, workload.CorrelatedLengths),
         **alternatives("prefix", workload.SharedTextPart, workload.ExamplesPart, workload.UniqueTextPart),
         **alternatives("session", workload.ChatSession, workload.AgentsSession),
         **alternatives(

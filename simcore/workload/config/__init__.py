@@ -1,10 +1,13 @@
 """The ``workload:`` section of a scenario and the sections in it, as a user writes them."""
 
 from simcore.workload.config.arrivals import (
+    AtOnceArrivals,
     ClosedLoopArrivals,
     ConstantArrivals,
+    DailyArrivals,
     GammaArrivals,
     OnOffArrivals,
+    PiecewiseArrivals,
     PoissonArrivals,
 )
 from simcore.workload.config.columns import LengthColumns, TraceColumns
@@ -14,6 +17,7 @@ from simcore.workload.config.lengths import (
     EmpiricalLengths,
     FixedLength,
     Length,
+    ListedLengths,
     LognormalLength,
     QuantilesLength,
     UniformLength,
@@ -28,10 +32,12 @@ from simcore.workload.config.workloads import StreamsWorkload, SyntheticWorkload
 
 __all__ = [
     "AgentsSession",
+    "AtOnceArrivals",
     "ChatSession",
     "ClosedLoopArrivals",
     "ConstantArrivals",
     "CorrelatedLengths",
+    "DailyArrivals",
     "Duration",
     "EmpiricalLengths",
     "ExamplesPart",
@@ -41,10 +47,12 @@ __all__ = [
     "GammaArrivals",
     "Length",
     "LengthColumns",
+    "ListedLengths",
     "LognormalLength",
     "LognormalTime",
     "LongerThanZero",
     "OnOffArrivals",
+    "PiecewiseArrivals",
     "PoissonArrivals",
     "PromptPart",
     "QuantilesLength",

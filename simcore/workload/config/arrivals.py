@@ -1,10 +1,13 @@
 """When requests arrive, as a user writes it."""
 
-from typing import Annotated, Literal
+from itertools import pairwise
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from simcore.workload.config.section import Count, LongerThanZero, RatePerS, Seconds, Section
+
+RateOrNone = Annotated[float, Field(ge=0, le=1e9)]
 
 
 class PoissonArrivals(Section):
@@ -39,6 +42,64 @@ class OnOffArrivals(Section):
     off_s: LongerThanZero
 
 
+class AtOnceArrivals(Section):
+    """All requests at time 0."""
+
+    name: Literal["at-once"]
+
+
+class RateFrom(Section):
+    """A rate, and the time from which it holds."""
+
+    from_s: Seconds
+    rate_per_s: RateOrNone
+
+
+class PiecewiseArrivals(Section):
+    """A Poisson process with a rate for each stretch of time; the last one lasts, or all repeat after ``period_s``."""
+
+    name: Literal["piecewise"]
+    rates: Annotated[list[RateFrom], Field(min_length=1, max_length=100_000)]
+    period_s: LongerThanZero | None = None
+
+    @field_validator("rates")
+    @classmethod
+    def _in_order(cls, rates: list[RateFrom]) -> list[RateFrom]:
+        starts = [rate.from_s for rate in rates]
+        if starts[0] != 0 or any(later <= earlier for earlier, later in pairwise(starts)):
+            raise ValueError("from_s that begin with 0 and rise")
+        return rates
+
+    @model_validator(mode="after")
+    def _somebody_arrives(self) -> Self:
+        if self.period_s is None and not self.rates[-1].rate_per_s:
+            raise ValueError("a last rate_per_s above 0, or period_s, after which rates repeat")
+        if self.period_s is not None and self.period_s <= self.rates[-1].from_s:
+            raise ValueError(f"a period_s above the last from_s, {self.rates[-1].from_s:g}")
+        if not any(rate.rate_per_s for rate in self.rates):
+            raise ValueError("some rate_per_s above 0")
+        return self
+
+
+class DailyArrivals(Section):
+    """A Poisson process with a rate for each hour of a day, of which the first is that of ``start_hour``.
+
+    A day lasts ``day_s``, so that one can be replayed in less.
+    """
+
+    name: Literal["daily"]
+    rates_per_s: Annotated[list[RateOrNone], Field(min_length=24, max_length=24)]
+    start_hour: Annotated[int, Field(ge=0, le=23)] = 0
+    day_s: LongerThanZero = 86_400.0
+
+    @field_validator("rates_per_s")
+    @classmethod
+    def _somebody_arrives(cls, rates: list[float]) -> list[float]:
+        if not any(rates):
+            raise ValueError("some rate above 0")
+        return rates
+
+
 class ClosedLoopArrivals(Section):
     """``concurrency`` clients, each waiting for its answer and ``think_time_s`` more before it sends again."""
 
@@ -48,5 +109,13 @@ class ClosedLoopArrivals(Section):
 
 
 Arrivals = Annotated[
-    PoissonArrivals | GammaArrivals | ConstantArrivals | OnOffArrivals | ClosedLoopArrivals, Field(discriminator="name")
+    PoissonArrivals
+    | GammaArrivals
+    | ConstantArrivals
+    | OnOffArrivals
+    | AtOnceArrivals
+    | PiecewiseArrivals
+    | DailyArrivals
+    | ClosedLoopArrivals,
+    Field(discriminator="name"),
 ]

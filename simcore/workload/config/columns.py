@@ -4,7 +4,23 @@ from typing import Literal
 
 from simcore.workload.config.section import Section, Text
 
-FormatName = Literal["auto", "azure2023", "mooncake", "burstgpt", "vidur", "csv", "jsonl", "parquet"]
+FormatName = Literal[
+    "auto",
+    "azure2023",
+    "mooncake",
+    "qwen-bailian",
+    "dynamo",
+    "aiperf",
+    "vllm-bench",
+    "vllm-bench-rate",
+    "guidellm",
+    "sharegpt",
+    "burstgpt",
+    "vidur",
+    "csv",
+    "jsonl",
+    "parquet",
+]
 
 
 class LengthColumns(Section):

@@ -96,13 +96,24 @@ def longest(length: Length) -> int:
 
 
 class EmpiricalLengths(Section):
-    """Pairs drawn with replacement from a file; its arrival times, if any, are not used."""
+    """Pairs from a file, whose arrival times, if any, are not used: drawn with replacement, or in the file's order.
+
+    In order they begin again when the file ends.
+    """
 
     name: Literal["empirical"]
     file: Text
     format: FormatName = "auto"
     columns: LengthColumns | None = None
     skip_failed: bool = False
+    order: Literal["random", "file"] = "random"
+
+
+class ListedLengths(Section):
+    """Prompt and output lengths one after another, from the beginning again when the list ends."""
+
+    name: Literal["list"]
+    tokens: Annotated[list[Annotated[list[Tokens], Field(min_length=2, max_length=2)]], Field(min_length=1)]
 
 
 class CorrelatedLengths(Section):
@@ -114,4 +125,4 @@ class CorrelatedLengths(Section):
     rank_correlation: Annotated[float, Field(ge=-1, le=1)]
 
 
-LengthPair = Annotated[EmpiricalLengths | CorrelatedLengths, Field(discriminator="name")]
+LengthPair = Annotated[EmpiricalLengths | ListedLengths | CorrelatedLengths, Field(discriminator="name")]

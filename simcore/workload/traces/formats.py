@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-FileKind = Literal["csv", "jsonl", "parquet"]
+FileKind = Literal["csv", "jsonl", "json", "parquet"]
 ArrivalUnit = Literal["s", "ms", "us", "ns", "timestamp"]
 
 
@@ -33,11 +33,19 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class TraceFormat:
-    """One public trace's layout; ``source`` says where it is described."""
+    """One public trace's layout; ``source`` says where it is described.
+
+    ``marks`` are columns that nothing is read from, by which it is told from formats with the same others. Only rows
+    whose ``where`` columns hold the values stated are requests of the measurement; the others are passed over.
+    ``notice`` is what is assumed of them.
+    """
 
     kind: FileKind
     columns: Columns
     source: str
+    marks: frozenset[str] = frozenset()
+    where: tuple[tuple[str, str], ...] = ()
+    notice: str | None = None
 
 
 FORMATS: dict[str, TraceFormat] = {
@@ -50,6 +58,50 @@ FORMATS: dict[str, TraceFormat] = {
         "jsonl",
         Columns("timestamp", "ms", "input_length", "output_length", hash_ids="hash_ids", block_tokens=512),
         "github.com/kvcache-ai/Mooncake, FAST25-release/README.md; files of it without hash_ids are read too",
+    ),
+    "qwen-bailian": TraceFormat(
+        "jsonl",
+        Columns("timestamp", "s", "input_length", "output_length", hash_ids="hash_ids", block_tokens=16),
+        "github.com/alibaba-edu/qwen-bailian-usagetraces-anon, README.md: seconds, blocks of 16 tokens",
+        marks=frozenset(("chat_id", "parent_chat_id", "turn")),
+    ),
+    "dynamo": TraceFormat(
+        "jsonl",
+        Columns("created_time", "ms", "input_tokens", "output_tokens", hash_ids="hash_ids", block_tokens=512),
+        "github.com/ai-dynamo/dynamo, its aliases of Mooncake's names",
+    ),
+    "aiperf": TraceFormat(
+        "jsonl",
+        Columns(
+            "metadata.request_start_ns",
+            "ns",
+            "metrics.input_sequence_length.value",
+            "metrics.output_sequence_length.value",
+        ),
+        "github.com/ai-dynamo/aiperf, profile_export.jsonl; requests of its warm-up are passed over",
+        where=(("metadata.benchmark_phase", "profiling"),),
+    ),
+    "vllm-bench": TraceFormat(
+        "json",
+        Columns("start_times", "s", "input_lens", "output_lens"),
+        "github.com/vllm-project/vllm, vllm/benchmarks/serve.py: what vllm bench serve saves with --save-detailed",
+    ),
+    "vllm-bench-rate": TraceFormat(
+        "json",
+        Columns("mean_start_times", "s", "input_lens", "output_lens"),
+        "the same without the times at which requests were sent",
+        notice="it does not say when requests were sent: they are spread evenly at the rate that it states",
+    ),
+    "guidellm": TraceFormat(
+        "json",
+        Columns("request_start_time", "s", "prompt_tokens", "output_tokens"),
+        "github.com/vllm-project/guidellm, the report of one benchmark in JSON; its successful requests",
+    ),
+    "sharegpt": TraceFormat(
+        "json",
+        Columns(prompt_tokens="prompt_tokens", output_tokens="output_tokens"),
+        "ShareGPT conversations: of each the first two turns, in tokens of four characters",
+        marks=frozenset(("conversations",)),
     ),
     "burstgpt": TraceFormat(
         "csv",

@@ -17,32 +17,37 @@ class HashIdColumn:
     """The ids of successive rows, each of a block of ``block_tokens``; equal ids are equal blocks.
 
     The tokens of a block are numbered on from its id times ``block_tokens``. The last block of a prompt may be partial;
-    its tokens are then the first ones of its id.
+    its tokens are then the first ones of its id. Ids that are texts, such as hexadecimal hashes, or too large for that
+    are numbered as they appear, beyond all others.
     """
 
     def __init__(self, column: str, block_tokens: int | None) -> None:
         self._column, self._block_tokens = column, block_tokens
         self._ids, self._counts = array("q"), array("q")
+        self._hashes: dict[int | str, int] = {}
 
     def parse(self, value: object, prompt_tokens: int) -> list[int]:
         """One row's ids.
 
-        Raises ValueError where they are no whole numbers, or not as many as the prompt has blocks, and where the size
-        of a block is not known.
+        Raises ValueError where they are neither whole numbers nor texts, or not as many as the prompt has blocks, and
+        where the size of a block is not known.
         """
         if self._block_tokens is None:
             raise ValueError(f"{self._column} stands for blocks of unknown size, expected 'block_tokens' to be stated")
-        ids = _whole_numbers(value)
+        ids = _listed(value)
         if ids is None:
-            raise ValueError(f"{self._column} is {_shown(value)}, expected a list of whole numbers of at least 0")
+            expected = "expected a list of whole numbers of at least 0, or of texts"
+            raise ValueError(f"{self._column} is {_shown(value)}, {expected}")
         blocks = -(-prompt_tokens // self._block_tokens)
         if len(ids) != blocks:
             expected = f"expected {blocks}: one for each {self._block_tokens} of the {prompt_tokens} prompt tokens"
-            raise ValueError(f"{self._column} has {len(ids)} ids, {expected}")
-        highest = _MOST_IDENTITIES // self._block_tokens - 1
-        if max(ids) > highest:
-            raise ValueError(f"{self._column} has the id {max(ids)}, expected at most {highest}")
-        return ids
+            raise ValueError(f"{self._column} has {len(ids)} ids, {expected}, unless 'block_tokens' says otherwise")
+        most = _MOST_IDENTITIES // self._block_tokens // 2
+        return [part if isinstance(part, int) and part < most else self._hash(part) for part in ids]
+
+    def _hash(self, part: int | str) -> int:
+        """A negative number that stands for an id too large, or no number at all."""
+        return -1 - self._hashes.setdefault(part, len(self._hashes))
 
     def append(self, ids: list[int]) -> None:
         """Add a row that was parsed."""
@@ -54,7 +59,8 @@ class HashIdColumn:
     ) -> Contents:
         """The contents of all rows, put in ``order``; lengths are as in the file. Outputs are like nothing else."""
         size = self._block_tokens or 0
-        first = np.frombuffer(self._ids, dtype=np.int64) * size
+        ids = np.frombuffer(self._ids, dtype=np.int64)
+        first = np.where(ids >= 0, ids, max(int(ids.max()), -1) - ids) * size
         counts = np.frombuffer(self._counts, dtype=np.int64)
         tokens = np.full(len(first), size, dtype=np.int64)
         tokens[np.cumsum(counts) - 1] = prompt_tokens - (counts - 1) * size
@@ -63,16 +69,20 @@ class HashIdColumn:
         return pieced_together([Pieces(owner, first, tokens)], output_first).at(order)
 
 
-def _whole_numbers(value: object) -> list[int] | None:
+def _listed(value: object) -> list[int | str] | None:
     """The ids of a list, or of one written as JSON, as in a CSV file; None if it is neither."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (json.JSONDecodeError, RecursionError):
             return None
-    if not isinstance(value, list) or not all(type(part) is int and part >= 0 for part in value):
+    if not isinstance(value, list) or not all(map(_is_id, value)):
         return None
     return value
+
+
+def _is_id(part: object) -> bool:
+    return (type(part) is int and part >= 0) or (isinstance(part, str) and part != "")
 
 
 def _shown(value: object) -> str:

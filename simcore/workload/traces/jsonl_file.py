@@ -1,7 +1,7 @@
-"""Records of a JSON Lines file: one object a line."""
+"""Records of a JSON Lines file: one object a line. ``metadata.start`` names a key of an object within the record."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ from simcore.workload.traces.text import opened
 
 
 def column_names(path: Path) -> list[str]:
-    """The keys of the first object. Raises FileError for an empty or unreadable file."""
+    """The keys of the first object, those of objects in it too. Raises FileError for an empty or unreadable file."""
     for _, record in _records(path):
-        return list(record)
+        return list(flattened(record))
     raise FileError(path, "is empty, expected one JSON object a line")
 
 
@@ -23,13 +23,25 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[object]
 
     Raises FileError naming the line that is no JSON object or lacks a key.
     """
+    nested = any("." in name for name in columns)
     for line, record in _records(path):
+        found = flattened(record) if nested else record
         for name in columns:
-            if name not in record:
-                nearest = nearest_name(name, record)
+            if name not in found:
+                nearest = nearest_name(name, found)
                 hint = f" (did you mean {nearest!r}?)" if nearest else ""
                 raise FileError(path, f"has no key {name!r}{hint}", line)
-        yield line, [record[name] for name in columns]
+        yield line, [found[name] for name in columns]
+
+
+def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a record by dotted key; those of an object in it come under its key, which has the object."""
+    found: dict[str, Any] = {}
+    for key, value in record.items():
+        found[f"{prefix}{key}"] = value
+        if isinstance(value, dict):
+            found |= flattened(value, f"{prefix}{key}.")
+    return found
 
 
 class _RepeatedKeyError(Exception):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simcore.core.errors import FileError, InputError, UnknownNameError, nearest_name
-from simcore.workload.traces import csv_file, jsonl_file, parquet_file
+from simcore.workload.traces import csv_file, json_file, jsonl_file, parquet_file
 from simcore.workload.traces.formats import FORMATS, Columns, FileKind
 
 Rows = Iterator[tuple[int, list[object]]]
@@ -15,11 +15,13 @@ _LISTED = 20
 _ROWS: dict[FileKind, Callable[[Path, Sequence[str]], Rows]] = {
     "csv": csv_file.rows,
     "jsonl": jsonl_file.rows,
+    "json": json_file.rows,
     "parquet": parquet_file.rows,
 }
 _COLUMN_NAMES: dict[FileKind, Callable[[Path], list[str]]] = {
     "csv": csv_file.column_names,
     "jsonl": jsonl_file.column_names,
+    "json": json_file.column_names,
     "parquet": parquet_file.column_names,
 }
 
@@ -45,11 +47,16 @@ class Layout:
             names.append(self.columns.arrival)
         if self.has_hash_ids and self.columns.hash_ids is not None:
             names.append(self.columns.hash_ids)
-        return _ROWS[self.kind](path, [*names, *self.columns.of_senders().values()])
+        names += self.columns.of_senders().values()
+        where = FORMATS[self.format].where
+        for place, values in _ROWS[self.kind](path, [*names, *(column for column, _ in where)]):
+            kept = len(names)
+            if all(value == wanted for value, (_, wanted) in zip(values[kept:], where, strict=True)):
+                yield place, values[:kept]
 
     def error(self, path: Path, problem: str, place: int) -> FileError:
         """What is wrong with the row at ``place``."""
-        if self.kind == "parquet":
+        if self.kind in ("parquet", "json"):
             return FileError(path, f"row {place}: {problem}")
         return FileError(path, problem, place)
 
@@ -101,7 +108,7 @@ def _kind_of(path: Path) -> FileKind:
     for kind in _ROWS:
         if kind == ending and not (kind == "parquet" and path.suffix == ".gz"):
             return kind
-    expected = "a name that ends in .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet, or a stated format"
+    expected = "a name that ends in .csv, .csv.gz, .json, .json.gz, .jsonl, .jsonl.gz or .parquet, or a stated format"
     raise FileError(path, f"is of no known kind, expected {expected}")
 
 
@@ -110,9 +117,9 @@ def _recognised(path: Path, kind: FileKind) -> tuple[str, Columns]:
     found = set(_COLUMN_NAMES[kind](path))
 
     def fit(name: str) -> tuple[bool, int]:
-        columns = FORMATS[name].columns
+        columns, marks = FORMATS[name].columns, FORMATS[name].marks
         lengths = {columns.prompt_tokens, columns.output_tokens}
-        return lengths <= found, len(found & {columns.arrival, *lengths})
+        return lengths | marks <= found, len(found & {columns.arrival, *lengths, *marks})
 
     formats = [name for name, known in FORMATS.items() if known.kind == kind]
     best = max(formats, key=fit)

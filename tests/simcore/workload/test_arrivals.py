@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from simcore.workload.arrivals import Constant, Gamma, OnOff, Poisson
+from simcore.workload.arrivals import AtOnce, Constant, Gamma, OnOff, Piecewise, Poisson
 from simcore.workload.streams import random_stream
 
 COUNT = 200_000
@@ -50,3 +50,23 @@ def test_equal_phases_are_a_poisson_process():
 
 def test_rates_share_their_draws():
     assert arrivals_s(Poisson(10.0), 100) * 2.0 == pytest.approx(arrivals_s(Poisson(5.0), 100))
+
+
+def test_at_once_is_at_time_zero():
+    assert np.array_equal(arrivals_s(AtOnce(), 100), np.zeros(100))
+
+
+def test_every_piece_has_its_rate_and_the_last_one_lasts():
+    seconds = arrivals_s(Piecewise((0.0, 100.0, 300.0), (50.0, 0.0, 5.0)), 20_000)
+    assert np.count_nonzero(seconds < 100.0) == pytest.approx(5000, rel=0.05)
+    assert not np.count_nonzero((seconds > 100.0 + 1e-6) & (seconds < 300.0))
+    assert np.count_nonzero(seconds > 300.0) / (seconds[-1] - 300.0) == pytest.approx(5.0, rel=0.03)
+
+
+def test_pieces_repeat():
+    repeating = Piecewise((0.0, 2.0), (50.0, 5.0), period_s=8.0)
+    assert arrivals_s(repeating, 1000) == pytest.approx(arrivals_s(OnOff(50.0, 5.0, 2.0, 6.0), 1000))
+
+
+def test_one_piece_is_a_poisson_process():
+    assert arrivals_s(Piecewise((0.0,), (10.0,)), 1000) == pytest.approx(arrivals_s(Poisson(10.0), 1000))

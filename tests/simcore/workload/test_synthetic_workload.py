@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simcore.core.errors import InputError
 from simcore.core.validation import explain
 from simcore.workload import ClosedLoop, WorkloadConfig, build_workload
-from simcore.workload.arrivals import Constant, Gamma, OnOff, Poisson
+from simcore.workload.arrivals import AtOnce, Constant, Gamma, OnOff, Piecewise, Poisson
 from simcore.workload.lengths import Lognormal, Uniform
 from simcore.workload.pairs import CorrelatedPairs, IndependentPairs
 from simcore.workload.synthetic import SyntheticOpenLoop
@@ -41,6 +41,8 @@ processes = st.one_of(
     st.builds(Constant, rates),
     st.builds(Poisson, rates),
     st.builds(Gamma, rates, st.floats(0.01, 100)),
+    st.just(AtOnce()),
+    st.builds(Piecewise, st.just((0.0, 1.0, 5.0)), st.tuples(rates, st.just(0.0), rates), st.sampled_from((None, 9.0))),
     st.builds(OnOff, rates, st.one_of(st.just(0.0), rates), st.floats(0.001, 100), st.floats(0.001, 100)),
 )
 length_pairs = st.sampled_from(
