@@ -11,15 +11,19 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from fidelity.recordings import vllm_replay
+from fidelity.recordings import sglang_replay, vllm_replay
 from fidelity.recordings.form import Difference, Recording
+from fidelity.recordings.sglang import SglangRecording
 from fidelity.recordings.vllm import VllmRecording
 from simcore.core.errors import InputError, Phrase
 from simcore.core.files import read_json
 from simcore.core.validation import explain
 
-_FORMS: Mapping[str, type[BaseModel]] = {"vllm": VllmRecording}
-_REPLAYS: Mapping[type, Callable[[Any], Iterator[Any]]] = {VllmRecording: vllm_replay.replay}
+_FORMS: Mapping[str, type[BaseModel]] = {"vllm": VllmRecording, "sglang": SglangRecording}
+_REPLAYS: Mapping[type, Callable[[Any], Iterator[Any]]] = {
+    VllmRecording: vllm_replay.replay,
+    SglangRecording: sglang_replay.replay,
+}
 _DECIDE = ("engine.", "config.")
 """Parts in which an unknown key may bear on decisions."""
 

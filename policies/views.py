@@ -44,6 +44,22 @@ class RequestView(Protocol):
         """How often it lost its KV memory so far."""
 
 
+class CommittedView(Protocol):
+    """A running request, as far as what it may still generate is concerned."""
+
+    @property
+    def max_output_tokens(self) -> int:
+        """The most output tokens that it may generate."""
+
+    @property
+    def generated_tokens(self) -> int:
+        """Output tokens known so far."""
+
+    @property
+    def ignores_eos(self) -> bool:
+        """Whether it is sure to generate as many as it may."""
+
+
 class GroupView(Protocol):
     """Requests that an ordering treats as one party: a tenant's, or those of one level.
 

@@ -13,8 +13,10 @@ def check_invariants(scheduler: "SchedulerState") -> None:
         raise AssertionError(f"nobody waits, noted {waiting.tokens} tokens")
     decoding = [request for request in scheduler.running.values() if request.pool is not None]
     contexts = [pool.context_of(request.origin) for request in decoding]
-    prefilling = [request for request in scheduler.running.values() if request.pool is None]
-    held = [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in prefilling)]
+    ending = scheduler.ending
+    idle = [request for request in scheduler.running.values() if request.pool is None]
+    prefilling = [request for request in idle if request.number not in ending]
+    held = [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in idle)]
     if scheduler.loading is not None:
         held += scheduler.loading.held_tokens
         scheduler.loading.tiers.check()

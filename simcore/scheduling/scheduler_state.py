@@ -237,7 +237,7 @@ class SchedulerState(SchedulerView):
             self.ending[request.number] = request
         else:
             self._free(request, True)
-        self._forget(request)
+            self._forget(request)
 
     def release_ended(self) -> list[Request]:
         """Free what those hold that were ending when the last step was planned; returns them."""
@@ -250,6 +250,7 @@ class SchedulerState(SchedulerView):
     def _release_ended(self, request: Request) -> None:
         self.memory.release(request)
         del self.ending[request.number], self.running[request.number]
+        self._forget(request)
 
     def drop(self, request: Request, granted_tokens: int = 0) -> None:
         """Forget a request, and free what it holds, if anything: it will never be complete.

@@ -35,7 +35,8 @@ class Replica:
     ``check`` recounts all books after every step, for tests.
 
     With ``async_scheduling``, a step is scheduled when the one before it starts, as asynchronous engines do so that the
-    accelerator never waits for the host; it cannot have who came later, unless nobody runs.
+    accelerator never waits for the host; it cannot have who came later, unless nobody runs, and does not know yet who
+    ends with the step before it.
     """
 
     __slots__ = (
@@ -193,6 +194,7 @@ class Replica:
             if scheduler.incoming:
                 self._receive(self._last_start_ns if scheduler.running else start_ns)
             plan = scheduler.plan(start_ns)
+            ended = scheduler.release_ended()
             for request in plan.preempted:
                 self.tokens.preempted(request)
             if plan.swapped_in:
@@ -205,7 +207,7 @@ class Replica:
                 self._rows.idles(plan)
                 if scheduler.incoming:
                     self._receive(start_ns)
-                elif not plan.preempted and not plan.dropped:
+                elif not plan.preempted and not plan.dropped and not ended:
                     yield self._sleep(plan.retry_ns)
                 continue
             self._rows.begin(plan, start_ns, scheduler)

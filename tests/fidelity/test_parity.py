@@ -27,8 +27,12 @@ def test_every_decision_equals_the_recorded_one(name, recordings):
 
 
 def test_each_kind_of_recording_is_told(recordings):
-    kinds = {folder: read_recording(recordings / folder / "steady-1.json").kind for folder in ("", "async")}
-    assert kinds == {"": "vLLM V1, synchronous", "async": "vLLM V1, asynchronous"}
+    kinds = {folder: read_recording(recordings / folder / "steady-1.json").kind for folder in ("", "async", "sglang")}
+    assert kinds == {
+        "": "vLLM V1, synchronous",
+        "async": "vLLM V1, asynchronous",
+        "sglang": "SGLang, without overlap",
+    }
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def renamed(part, key, other):
             lambda document: document["requests"][0].update(prompt=[[5, 9000]]),
             r"requests\.0\.prompt is 9000 tokens long, expected fewer",
         ),
-        (lambda document: document["engine"].update(name="tgi"), "engine.name is 'tgi', expected one of vllm"),
+        (lambda document: document["engine"].update(name="tgi"), "engine.name is 'tgi', expected one of vllm, sglang"),
         (lambda document: document["engine"].update(async_scheduling="maybe"), r"engine\.async_scheduling is 'maybe'"),
         (lambda document: document["engine"].update(batch_queue=3), r"engine\.batch_queue is 3"),
         (lambda document: document["engine"].update(speculative=4), r"engine\.speculative is an unknown field"),

@@ -56,7 +56,13 @@ def test_every_built_in_says_where_it_comes_from(kind, name):
 
 
 def test_names_are_those_of_the_kind():
-    assert policy_names("preemption") == ("fewest-tokens-lost", "latest", "longest-remaining", "lowest-priority")
+    assert policy_names("preemption") == (
+        "fewest-generated",
+        "fewest-tokens-lost",
+        "latest",
+        "longest-remaining",
+        "lowest-priority",
+    )
     assert policy_class("ordering", "fcfs") is FirstComeFirstServed
     assert policy_class("batching", "chunked-prefill") is ChunkedPrefill
 
