@@ -71,10 +71,9 @@ INTRODUCTION = (
     "What is left depends on the engine's version more than on lengths, or on concurrency up to 64. Besides the rows "
     "above it is vLLM's on Kimi-K2.5 on B200 and on GPT-OSS-120B on H100, where prompts are too fast at every "
     "concurrency though decodes are nearly right. Tried, and left out since they change little or make other rows "
-    "worse: tokens padded to the width of Marlin's kernels and summed over ranks at that width, the shortest time of "
-    "a kernel counted for each launch instead of each operator, other skews of routing, and kernels of the very "
-    "versions that rows state (SGLang 0.5.6 to 0.5.9, vLLM 0.12 to 0.18, TensorRT-LLM 1.0 and 1.2), which older "
-    "releases of the same tables hold: decodes of mixtures came out far too slow.",
+    "worse: tokens padded to the width of Marlin's kernels and summed over ranks at that width, other skews of "
+    "routing, and kernels of the very versions that rows state (SGLang 0.5.6 to 0.5.9, vLLM 0.12 to 0.18, TensorRT-LLM "
+    "1.0 and 1.2), which older releases of the same tables hold: decodes of mixtures came out far too slow.",
     "Qwen3.5-397B-A17B came last. By its kernels alone, before its errors were looked at, its rows were off by 46% in "
     "TTFT and 19% in TPOT in the median, all of them too fast. What was looked for then: SGLang 0.5.9 multiplies by "
     "each of its checkpoint's projections by itself, and gates the shared expert in four kernels; and a step with "

@@ -18,12 +18,12 @@ from simcore.cost.split import Split, deal
 class CompiledAttention:
     """Attention of the layers alike, all of them together, in nanoseconds.
 
-    It takes the longest of reading the context, computing with it, and a floor. ``prices`` are the time to read a
-    context token, the time to compute with one in a decode, the floor, and the time to read that each query adds; a
-    pair of query and context token in a prefill takes ``prefill_pair_ns`` to compute. ``window`` is which of the pool's
-    windows it reads, None for the whole context. What ``calibrated`` prices is priced by that instead, ``scale`` times.
-    Requests are dealt out to so many ``data_ranks``: ``prices`` are those of one rank over tokens of all. Where there
-    is a ``ring``, each of its ranks has a part of every context.
+    It takes the longest of reading the context, computing with it, and the floor of its launches. ``prices`` are the
+    time to read a context token, the time to compute with one in a decode, that floor, and the time to read that each
+    query adds; a pair of query and context token in a prefill takes ``prefill_pair_ns`` to compute. ``window`` is which
+    of the pool's windows it reads, None for the whole context. What ``calibrated`` prices is priced by that instead,
+    ``scale`` times. Requests are dealt out to so many ``data_ranks``: ``prices`` are those of one rank over tokens of
+    all. Where there is a ``ring``, each of its ranks has a part of every context.
     """
 
     work: AttentionWork
@@ -160,7 +160,7 @@ def compile_attention(
         prices=(
             scale * roofline.attention_memory_s(work.kv_bytes_per_token) / (data_ranks * spread),
             scale * roofline.attention_compute_s(work.decode_flops_per_pair) / (data_ranks * spread),
-            scale * roofline.efficiency.kernel_floor_s,
+            scale * roofline.floors_s(work.launches),
             scale * roofline.attention_memory_s(work.query_bytes_per_token) / data_ranks,
         ),
         prefill_pair_ns=scale * roofline.attention_compute_s(work.flops_per_pair),

@@ -7,7 +7,7 @@ from simcore.core.clock import NS_PER_S
 from simcore.cost.breakdown import OperatorTime, StepShape
 from simcore.cost.calibrated import LinearAttentionPrice, Source
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.linear_attention import LinearAttentionWork
+from simcore.cost.linear_attention import DECODE_LAUNCHES, PROMPT_LAUNCHES, LinearAttentionWork
 from simcore.cost.roofline import Roofline
 from simcore.cost.split import deal
 
@@ -16,8 +16,8 @@ from simcore.cost.split import deal
 class CompiledLinearAttention:
     """Linear attention of the layers alike, all of them together, in nanoseconds.
 
-    What was not ``measured`` takes the longest of its arithmetic, its memory traffic and a floor. Requests are dealt
-    out to so many ``data_ranks``, of which the fullest is priced.
+    What was not ``measured`` takes the longest of its arithmetic, its memory traffic and the floor of its launches.
+    Requests are dealt out to so many ``data_ranks``, of which the fullest is priced.
     """
 
     work: LinearAttentionWork
@@ -39,7 +39,9 @@ class CompiledLinearAttention:
         own = -(-decoding // self.data_ranks)
         if not own:
             return 0.0
-        seconds = self._roofline_s(own, own) if self.measured is None else self.measured.decodes_seconds(own)
+        seconds = (
+            self._roofline_s(own, own, DECODE_LAUNCHES) if self.measured is None else self.measured.decodes_seconds(own)
+        )
         return self.work.count * NS_PER_S * seconds
 
     def inside(self, chunks: Iterable[tuple[int, int]]) -> bool:
@@ -96,15 +98,15 @@ class CompiledLinearAttention:
             return 0.0
         lengths = [tokens for tokens, _ in chunks]
         if self.measured is None:
-            seconds = self._roofline_s(sum(lengths), len(lengths))
+            seconds = self._roofline_s(sum(lengths), len(lengths), PROMPT_LAUNCHES)
         else:
             seconds = self.measured.launch_seconds(lengths)
         return self.work.count * NS_PER_S * seconds
 
-    def _roofline_s(self, tokens: int, requests: int) -> float:
+    def _roofline_s(self, tokens: int, requests: int, launches: int) -> float:
         compute_s = self.roofline.attention_compute_s(self.work.flops(tokens))
         memory_s = self.roofline.attention_memory_s(self.work.bytes(tokens, requests))
-        return max(compute_s, memory_s, self.roofline.efficiency.kernel_floor_s)
+        return max(compute_s, memory_s, self.roofline.floors_s(launches))
 
 
 def compile_linear_attention(

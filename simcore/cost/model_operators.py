@@ -22,8 +22,8 @@ from simcore.models.weight_formats import ACTIVATION_BYTES, WEIGHT_FORMATS, Role
 
 SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
 
-EXPERT_LAUNCHES = 10
-"""Sorting tokens by experts (three) and the sums that takes, quantising (two), the products (two), activation, sum."""
+EXPERT_LAUNCHES, EXPERT_GEMMS = 10, 2
+"""Sorting tokens by experts (three) and the sums that takes, quantising (two), the GEMMs (two), activation, sum."""
 ACROSS_HEADS_LAUNCHES = 4
 """Squares of queries and keys summed, then both scaled (vLLM, models/minimax_m2.py, as its compiler fuses it)."""
 ROUTER_SCORE_ELEMENTS = 2
@@ -280,6 +280,7 @@ def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: in
         if block.gated
         else None,
         launches=EXPERT_LAUNCHES,
+        small_launches=EXPERT_LAUNCHES - EXPERT_GEMMS,
     )
 
 

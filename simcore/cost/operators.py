@@ -44,7 +44,7 @@ class Operator:
 
     With ``experts``, each token uses ``experts_per_token`` of that many sets of ``weight_bytes``. ``shape`` is that of
     the matrices, by which measurements are found; None for kernels without, and where none are measured. ``launches``
-    is how many kernels an engine starts for it where it starts them one by one.
+    is how many kernels it stands for. ``small_launches`` of them do next to nothing, the others alike.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Operator:
     experts_per_token: int = 1
     shape: Matrix | ExpertMatrices | None = None
     launches: int = 1
+    small_launches: int = 0
 
     def flops(self, tokens: int) -> float:
         """Floating-point operations of one such kernel over ``tokens`` tokens."""

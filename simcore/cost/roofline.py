@@ -36,12 +36,19 @@ class Roofline:
         )
 
     def operator_s(self, operator: Operator, tokens: int) -> float:
-        """One kernel over ``tokens`` tokens; nothing is launched for none."""
+        """One operator over ``tokens`` tokens; each kernel that it stands for takes the floor at least.
+
+        Nothing is launched for no tokens.
+        """
         if tokens == 0:
             return 0.0
-        efficiency = self.efficiency
-        compute_s = operator.flops(tokens) / (self._rate_of(operator) * efficiency.matmul_compute)
-        return max(compute_s, self.memory_s(operator.bytes(tokens)), efficiency.kernel_floor_s)
+        compute_s = operator.flops(tokens) / (self._rate_of(operator) * self.efficiency.matmul_compute)
+        floors_s = self.floors_s(operator.launches - operator.small_launches)
+        return max(compute_s, self.memory_s(operator.bytes(tokens)), floors_s) + self.floors_s(operator.small_launches)
+
+    def floors_s(self, launches: int) -> float:
+        """What so many kernels take at least."""
+        return launches * self.efficiency.kernel_floor_s
 
     def memory_s(self, moved_bytes: float) -> float:
         """Time that the memory traffic of kernels other than attention takes."""

@@ -127,18 +127,41 @@ def test_a_full_window_costs_no_more_however_long_the_context():
 
 
 def test_a_decode_step_of_llama_by_hand():
-    """Batch 1, context 1000: bound by memory, but for floors of 2.6 us; the H100 reads 3.35 TB/s, 80% of it reached."""
+    """Batch 1, context 1000: bound by memory, but for floors of 2.5 us; the H100 reads 3.35 TB/s, 83% of it reached."""
     cost = COSTS["llama-3.1-8b"]
     per_layer_weights = [4096 * (4096 + 2048), 4096 * 4096, 4096 * 2 * 14336, 4096 * 14336]
     activations = [4096 + 6144, 8192, 4096 + 2 * 14336, 14336 + 4096]
     reading_s = sum(2 * (w + a) for w, a in zip(per_layer_weights, activations, strict=True)) / (3.35e12 * 0.83)
-    floors_s = 3 * 2.5e-6  # norms, rotary embedding with KV write, activation
+    floors_s = 5 * 2.5e-6  # two norms, rotary embedding, KV write, activation
     context_bytes = 1001 * 8 * 2 * 128 * 2 + 32 * 256 * 2
     attention_s = max(context_bytes / (3.35e12 * 0.82), 2.5e-6)
     head_s = 2 * (4096 * 128256 + 4096 + 128256) / (3.35e12 * 0.83) + 3 * 2.5e-6  # embedding, last norm, sampling
     host_s = 0.5e-3 + 5e-6
     expected_s = 32 * (reading_s + floors_s + attention_s) + head_s + host_s
     assert cost.decode_steps_ns(pool_of(cost, [1000]), 1)[0] == pytest.approx(expected_s * 1e9, abs=1)
+
+
+def test_every_kernel_of_a_small_step_takes_the_floor():
+    """Qwen3-30B-A3B at batch 1 on an H200: 1,010 kernels in layers, two of the head; 4.4 ms by measured kernels."""
+    cost = cost_of("qwen3-30b-a3b", "h200-sxm")
+    assert cost.host.launches == 48 * (2 + 1 + 2 + 2 + 1 + 1 + 1 + 1 + 10) + 2 == 1010
+    floor_s = RooflineEfficiency().kernel_floor_s
+    for term in cost.token_terms:
+        assert term.seconds(1) >= term.launches * floor_s * (1 - 1e-12)
+    experts = terms_by_name(cost)["experts"]
+    read_s = 8 * 3 * 2048 * 768 * 2 / (4.8e12 * 0.83)
+    assert experts.seconds(1) / 48 == pytest.approx(read_s + 8 * floor_s, rel=0.01)  # the GEMMs, and eight small ones
+    step_s = (cost.decode_steps_ns(pool_of(cost, [500]), 1)[0] - cost.host.between_steps_ns(1)) / 1e9
+    assert 3.4e-3 < step_s < 4.4e-3
+
+
+def test_latent_and_linear_attention_take_the_floor_of_all_their_kernels():
+    latent = COSTS["deepseek-v2-lite"].compiled_attention[0]
+    assert latent.decodes_ns(1, 2, False) == pytest.approx(27 * 12 * 2500)
+    assert latent.chunks_ns([(1, 0)], False) == pytest.approx(27 * 12 * 2500)
+    (linear,) = cost_of("qwen3-next-80b-a3b").linear_attention
+    assert linear.decodes_ns(1) == pytest.approx(36 * 3 * 2500, rel=0.3)
+    assert linear.chunks_ns([(1, 0)]) == pytest.approx(36 * 10 * 2500)
 
 
 def test_a_long_prefill_of_llama_is_bound_by_arithmetic():
