@@ -1,14 +1,12 @@
 """Simulate cases, several at a time; the outcome does not depend on how many."""
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments.bands.bands import figures_of, with_bands
 from experiments.bands.replay import replay
-from experiments.comparison.execution import available_cores
+from experiments.processes import available_cores, in_processes
 from fidelity.case import Case, Outcome, Refusal
 from fidelity.figures import bands, conditions, figures
 from simcore.build.simulation import Simulation
@@ -30,21 +28,19 @@ def simulate_cases(
     those that bands of the first cases are made of, 0 for no bands; later cases have none.
     """
     jobs = min(jobs or available_cores(), len(cases))
-    numbers = [*replays, *[0] * (len(cases) - len(replays))]
-    if jobs <= 1:
-        return _told(map(simulate_case, cases, numbers), len(cases), progress)
+    asked = [*zip(cases, [*replays, *[0] * (len(cases) - len(replays))], strict=True)]
     # Cases differ in length by orders of magnitude: one by one, so that no process is left with the long ones.
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        return _told(pool.map(simulate_case, cases, numbers, chunksize=1), len(cases), progress)
-
-
-def _told(outcomes: Iterable[Outcome | Refusal], total: int, progress: Progress | None) -> list[Outcome | Refusal]:
-    done: list[Outcome | Refusal] = []
-    for outcome in outcomes:
-        done.append(outcome)
+    done = in_processes(_simulated, asked, jobs) if jobs > 1 else enumerate(map(_simulated, asked))
+    outcomes: dict[int, Outcome | Refusal] = {}
+    for place, outcome in done:
+        outcomes[place] = outcome
         if progress is not None:
-            progress(len(done), total)
-    return done
+            progress(len(outcomes), len(cases))
+    return [outcomes[place] for place in range(len(cases))]
+
+
+def _simulated(asked: tuple[Case, int]) -> Outcome | Refusal:
+    return simulate_case(*asked)
 
 
 def simulate_case(case: Case, replays: int = 0) -> Outcome | Refusal:

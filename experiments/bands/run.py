@@ -1,12 +1,15 @@
 """A run with its uncertainty bands: the run, then its replays, in processes where that is quicker."""
 
-from experiments.bands.bands import check_replays, figures_of, with_bands
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.bands.bands import Figures, check_replays, figures_of, with_bands
 from experiments.bands.replay import replay
-from experiments.bands.worker import replay_in_processes
-from experiments.comparison.execution import available_cores
+from experiments.processes import available_cores, in_processes
 from simcore.build.simulation import Simulation
 from simcore.core.result import Result
-from simcore.cost.uncertainty import draws
+from simcore.cost.uncertainty import Draw, draws
 from simcore.service.service import Progress
 
 _WORTH_PROCESSES_S = 5.0
@@ -29,5 +32,13 @@ def run_with_bands(
         jobs = available_cores() if replays * result.summary["run"]["wall_s"] > _WORTH_PROCESSES_S else 1
     jobs = min(jobs, replays)
     if jobs > 1:
-        return with_bands(result, replay_in_processes(simulation, drawn, jobs))
+        parts = [(simulation.scenario.document(), [*map(dict, drawn[first::jobs])]) for first in range(jobs)]
+        done = dict(in_processes(_replayed, parts, jobs, lambda part: "replays for bands"))
+        return with_bands(result, [done[index % jobs][index // jobs] for index in range(replays)])
     return with_bands(result, [figures_of(replay(simulation, draw).run()) for draw in drawn])
+
+
+def _replayed(part: tuple[dict[str, Any], Sequence[Draw]]) -> list[Figures]:
+    document, drawn = part
+    simulation = Simulation.prepare(document, Path())
+    return [figures_of(replay(simulation, draw).run()) for draw in drawn]

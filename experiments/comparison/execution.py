@@ -1,22 +1,15 @@
 """Carry out the runs of a plan, several at a time, and keep each as it finishes."""
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable
 from pathlib import Path
-from queue import SimpleQueue
 
 from experiments.comparison.plan import Plan, PlannedRun
 from experiments.comparison.run_store import RunStore
-from experiments.comparison.worker import Worker, perform
-from simcore.core.errors import InputError
+from experiments.processes import available_cores, in_processes
+from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError, ServetwinError
 
 Progress = Callable[[PlannedRun], None]
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def carry_out(plan: Plan, folder: Path, jobs: int | None = None, progress: Progress | None = None) -> int:
@@ -37,34 +30,24 @@ def carry_out(plan: Plan, folder: Path, jobs: int | None = None, progress: Progr
             tell(run)
     jobs = min(jobs or available_cores(), len(missing))
     if jobs > 1:
-        _in_processes(missing, folder, jobs, tell)
+        asked = [(run, str(folder.absolute())) for run in missing]
+        for place, _ in in_processes(_perform, asked, jobs, lambda item: _named(item[0])):
+            tell(missing[place])
     else:
         for run in missing:
-            perform(run, folder)
+            _perform((run, str(folder)))
             tell(run)
     return len(plan.runs) - len(missing)
 
 
-def _in_processes(runs: Sequence[PlannedRun], folder: Path, jobs: int, tell: Progress) -> None:
-    """A thread per process waits for it, so that this one is free to hear Ctrl-C."""
-    idle: SimpleQueue[Worker] = SimpleQueue()
+def _perform(asked: tuple[PlannedRun, str]) -> None:
+    """Carry out a run and keep it in a folder; raises ``ServetwinError``, naming the run, if it fails."""
+    run, folder = asked
+    try:
+        RunStore(Path(folder)).keep(run, Simulation.prepare(run.document, Path()).run())
+    except ServetwinError as error:
+        raise ServetwinError(f"{_named(run)}: {error}") from error
 
-    def on_idle_worker(run: PlannedRun) -> PlannedRun:
-        worker = idle.get()
-        try:
-            worker.perform(run, folder)
-        finally:
-            idle.put(worker)
-        return run
 
-    workers = [Worker() for _ in range(jobs)]
-    for worker in workers:
-        idle.put(worker)
-    with ThreadPoolExecutor(jobs) as threads:
-        try:
-            for finished in as_completed([threads.submit(on_idle_worker, run) for run in runs]):
-                tell(finished.result())
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-            for worker in workers:
-                worker.stop()
+def _named(run: PlannedRun) -> str:
+    return f"{run.variant}, seed {run.seed}"

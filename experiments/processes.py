@@ -1,0 +1,139 @@
+"""Work that is shared out among processes of their own, all of which end with the one that started them.
+
+They are fresh interpreters, not made by ``multiprocessing``, which would import the caller's main module again: so a
+plain script, a notebook or an interactive session can start them. Tasks and answers go over their standard input and
+output. Where that input ends, since whoever wrote to it is gone, however it ended, the process ends at once too.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
+from traceback import format_exc
+from typing import Any, TypeVar
+
+from simcore.core.errors import ServetwinError
+
+_Item = TypeVar("_Item")
+_Answer = TypeVar("_Answer")
+_START = "import sys; sys.path[:] = {!r}; from experiments.processes import serve; serve()"
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_processes(
+    function: Callable[[_Item], _Answer],
+    items: Sequence[_Item],
+    processes: int,
+    named: Callable[[_Item], str] = lambda item: "a run",
+) -> Iterator[tuple[int, _Answer]]:
+    """The place of each item and what ``function``, one that a module has by name, makes of it, as they come.
+
+    Whatever ends this early, Ctrl-C included, ends the processes. Raises ``ServetwinError`` where the function does, or
+    a process ends, which is told with what ``named`` calls the item; ``RuntimeError`` for any other error in it.
+    """
+    idle: SimpleQueue[_Worker] = SimpleQueue()
+    workers = []
+
+    def on_idle_worker(place: int) -> tuple[int, _Answer]:
+        worker = idle.get()
+        try:
+            answer: _Answer = worker.perform(function, items[place], named)
+            return place, answer
+        finally:
+            idle.put(worker)
+
+    # A thread for each process waits for it, so that this one is free to hear Ctrl-C.
+    threads = ThreadPoolExecutor(processes)
+    try:
+        for _ in range(processes):
+            workers.append(_Worker())
+            idle.put(workers[-1])
+        for finished in as_completed([threads.submit(on_idle_worker, place) for place in range(len(items))]):
+            yield finished.result()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """What a task raised: an error of the user's, or the trace of any other."""
+
+    error: ServetwinError | str
+
+
+class _Worker:
+    """A process, seen from the one that started it."""
+
+    def __init__(self) -> None:
+        # A process group of its own: Ctrl-C reaches the starter alone, which then decides.
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START.format(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
+        )
+
+    def perform(self, function: Callable[[Any], Any], item: Any, named: Callable[[Any], str]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            pickle.dump((function, item), self._process.stdin)
+            self._process.stdin.flush()
+            answer = pickle.load(self._process.stdout)
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError):  # an end of a pipe is closed, or was
+            code = self._process.wait()
+            why = f"by signal {-code}, which may be for want of memory" if code < 0 else f"with exit code {code}"
+            raise ServetwinError(f"{named(item)}: its process ended {why}.") from None
+        if not isinstance(answer, _Raised):
+            return answer
+        if isinstance(answer.error, ServetwinError):
+            raise answer.error
+        raise RuntimeError(f"{named(item)}:\n{answer.error}")
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what is left to write to it goes nowhere
+                stream and stream.close()
+
+
+def serve() -> None:
+    """Carry out what comes in, until whoever asks is gone."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a policy prints must not mix with the answers
+    asked: SimpleQueue[tuple[Callable[[Any], Any], Any]] = SimpleQueue()
+    Thread(target=_listen, args=(asked,), daemon=True).start()
+    while True:
+        pickle.dump(_answer(*asked.get()), answers)
+        answers.flush()
+
+
+def _listen(asked: SimpleQueue[tuple[Callable[[Any], Any], Any]]) -> None:
+    try:
+        while True:
+            asked.put(pickle.load(sys.stdin.buffer))
+    finally:
+        os._exit(0)  # also in the middle of a task: nobody waits for it any more
+
+
+def _answer(function: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return function(item)
+    except ServetwinError as error:
+        return _Raised(error)
+    except Exception:
+        return _Raised(format_exc())
