@@ -17,9 +17,16 @@ _MOST_SHOWN = 10**80
 
 
 def check_range(policy: object, least: float, most: float, *names: str) -> None:
-    """Raise ``ValueError`` unless these parameters are None or lie within the range, its ends included."""
+    """Raise ``ValueError`` unless these parameters are None or lie within the range, its ends included.
+
+    Of one that is by tenant every value does.
+    """
     for name in names:
-        check_value(name, getattr(policy, name), least, most)
+        value = getattr(policy, name)
+        for key, single in value.items() if isinstance(value, Mapping) else ():
+            check_value(f"{name}.{key}", single, least, most)
+        if not isinstance(value, Mapping):
+            check_value(name, value, least, most)
 
 
 def check_counts(policy: object, *names: str, least: int = 1) -> None:

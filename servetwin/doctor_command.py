@@ -16,17 +16,17 @@ OWN_PACKAGES = (
     "fidelity",
     "experiments",
     "calibrate",
+    "live",
+    "kernels",
     "simcore",
     "policies",
     "hardware_profiles",
 )
-NAMES_TO_COME = ("kernels",)
-"""Packages that servetwin does not have yet, whose names are its own all the same."""
 OPTIONAL_PARTS = {
     "kernels": ("torch", "triton"),
-    "dashboard": ("streamlit",),
+    "live": ("torch", "triton", "safetensors", "gguf", "tokenizers", "jinja2"),
 }
-"""The modules that an extra's parts need."""
+"""Packages of servetwin that need an extra of the same name, and the modules that it brings."""
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False) -> None:
@@ -38,7 +38,8 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON alon
     packages = {name: _version(name) for name in _base_requirements()}
     missing = [name for name, found in packages.items() if found is None]
     extras = {
-        extra: [module for module in modules if find_spec(module) is None] for extra, modules in OPTIONAL_PARTS.items()
+        extra: [module for module in (extra, *modules) if find_spec(module) is None]
+        for extra, modules in OPTIONAL_PARTS.items()
     }
     if as_json:
         facts = {
@@ -70,12 +71,10 @@ def find_clashes() -> list[str]:
     clashes = []
     home = Path(__file__).resolve().parent.parent
     providers = packages_distributions()
-    for package in (*OWN_PACKAGES, *NAMES_TO_COME):
+    for package in OWN_PACKAGES:
         others = sorted({name for name in providers.get(package, ()) if name.lower() != "servetwin"})
         if others:
             clashes.append(f"the package {package!r} is also installed by {', '.join(others)}")
-        if package in NAMES_TO_COME:
-            continue
         spec = find_spec(package)
         found = Path(spec.origin).resolve().parent if spec is not None and spec.origin else None
         if found != home / package:

@@ -6,6 +6,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from simcore.build.assumed import assumed
 from simcore.build.memory import build_memory
 from simcore.build.memory_plan import MemoryPlan, kv_format, weight_dtype
 from simcore.build.offloading import build_offloading, recompute_time
@@ -181,6 +182,7 @@ class Simulation:
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
             notices=(
                 *getattr(self.workload, "notices", ()),
+                *assumed(scenario, self.workload),
                 *(sessions.notices if sessions is not None else ()),
                 *self.memory.notices(lengths),
             ),

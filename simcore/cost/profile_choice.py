@@ -70,7 +70,7 @@ def chosen_profile(
     without. Of the preset's own engine it takes one without latent attention too, if that has products in the format
     ``weights`` and another can lend it (``fallback_profile``).
     Raises ``InputError`` for a name that is neither and for a profile of another accelerator, ``FileError`` too for a
-    broken one; for an accelerator of the user's own any may stand in.
+    broken one.
     """
     if choice == ROOFLINE:
         return None
@@ -81,7 +81,7 @@ def chosen_profile(
             expected = f"one of {', '.join(names)}, or a folder that holds a profile, seen from the scenario's folder"
             raise InputError("pricing.profile", choice, expected, nearest_name(choice, names))
         profile = _load(accelerator, choice)
-        if shipped and profile.accelerator != accelerator:
+        if profile.accelerator != accelerator:
             expected = f"a profile of {accelerator}, but it is one of {profile.accelerator}"
             raise InputError("pricing.profile", choice, expected)
         return profile

@@ -62,7 +62,7 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str, Iterable[Any]]]:
 def _named_by_policy(kind: str, section: Mapping[str, Any], field: str) -> Iterator[tuple[str, str, Iterable[Any]]]:
     policy = policy_class(kind, section["name"])
     for parameter, what in getattr(policy, "keyed_by", {}).items():
-        if section[parameter]:
+        if section[parameter] and isinstance(section[parameter], Mapping):  # which may be one value for all
             yield f"{field}.{parameter}", what, section[parameter]
     for parameter, inner in nested_kinds(policy).items():
         yield from _named_by_policy(inner, section[parameter], f"{field}.{parameter}")

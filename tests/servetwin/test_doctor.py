@@ -1,6 +1,7 @@
 """``servetwin doctor``: versions, what is usable and why not, and packages that hide servetwin's."""
 
 import json
+import tomllib
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def test_json(command):
     facts = json.loads(ended.out)
     assert (ended.code, facts["clashes"]) == (0, [])
     assert set(facts["packages"]) >= {"simpy", "numpy", "typer"}
-    assert set(facts["extras"]) == {"kernels", "dashboard"}
+    assert set(facts["extras"]) == {"kernels", "live"}
 
 
 def test_an_extra_says_what_it_lacks(command, monkeypatch):
@@ -29,6 +30,17 @@ def test_an_extra_says_what_it_lacks(command, monkeypatch):
     out = command("doctor").out
     assert "extra kernels: not usable: no no_such_module; pip install 'servetwin[kernels]'" in out
     assert "extra dashboard: usable" in out
+
+
+def test_an_extra_without_code_is_not_usable(command, monkeypatch):
+    monkeypatch.setattr(doctor, "OPTIONAL_PARTS", {"no_such_part": ("json",)})
+    assert "extra no_such_part: not usable: no no_such_part" in command("doctor").out
+
+
+def test_every_extra_but_that_of_developers_is_looked_at():
+    pyproject = tomllib.loads((Path(doctor.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = pyproject["project"]["optional-dependencies"]
+    assert set(extras) - {"dev"} == set(doctor.OPTIONAL_PARTS)
 
 
 def test_a_missing_base_package_is_an_error(command, monkeypatch):
@@ -53,7 +65,7 @@ def test_a_package_of_the_same_name(command, monkeypatch, options, package, prov
     assert said in ended.out
 
 
-def test_an_installed_distribution_of_a_name_to_come_is_found(tmp_path, monkeypatch):
+def test_an_installed_distribution_of_the_same_name_is_found(tmp_path, monkeypatch):
     """As pip leaves Hugging Face's ``kernels``: a package and its metadata."""
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "__init__.py").touch()
@@ -62,7 +74,9 @@ def test_an_installed_distribution_of_a_name_to_come_is_found(tmp_path, monkeypa
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kernels\nVersion: 0.4.4\n")
     (metadata / "top_level.txt").write_text("kernels\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert doctor.find_clashes() == ["the package 'kernels' is also installed by kernels"]
+    installed, hidden = doctor.find_clashes()
+    assert installed == "the package 'kernels' is also installed by kernels"
+    assert hidden.startswith(f"import kernels finds {tmp_path / 'kernels'}, not servetwin's ")
 
 
 def test_a_package_that_hides_servetwins(monkeypatch):

@@ -214,3 +214,66 @@ def test_rejections_are_counted_with_their_reason_whether_jumping_or_stepping(ad
 def test_an_unknown_admission_policy_is_refused(tmp_path):
     with pytest.raises(ServetwinError, match=r"scheduler\.admission\.1\.name is 'que-limit'.*'queue-limit'"):
         Simulation.prepare(SCENARIO | {"scheduler": {"admission": ["watermark", "que-limit"]}}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("policy", "gold", "others"),
+    [
+        (TokenBucket(rate_per_s={"gold": 1.0}, burst={"gold": 30.0}), 30, 20),
+        (TokenBucket(burst={"gold": 3.0}), 3, 20),
+        (LeakyBucket(capacity={"gold": 5.0}), 5, 1),
+        (SlidingWindow(limit={"gold": 7.0}), 7, 600),
+        (ConcurrencyLimit(max_requests={"gold": 4}), 4, 256),
+    ],
+)
+def test_limits_by_tenant_and_the_default_for_those_not_named(policy, gold, others):
+    for tenant, most in (("gold", gold), ("silver", others), ("bronze", others)):
+        assert sum(let_in(policy, 0.0, Sent(tenant=tenant)) for _ in range(1000)) == most
+
+
+def test_a_rate_by_tenant_refills_that_tenants_bucket():
+    policy = TokenBucket(rate_per_s={"gold": 20.0, "free": 1.0}, burst=1.0)
+    let = {
+        tenant: [let_in(policy, second / 10, Sent(tenant=tenant)) for second in range(20)]
+        for tenant in ("gold", "free")
+    }
+    assert sum(let["gold"]) == 20
+    assert sum(let["free"]) == 2
+
+
+@pytest.mark.parametrize("limit", [{"gold": 0}, {"gold": -1.0}])
+def test_a_limit_of_a_tenant_that_is_none_is_refused(limit):
+    with pytest.raises(ValueError, match=r"rate_per_s\.gold"):
+        TokenBucket(rate_per_s=limit)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (
+            {"rate_per_s": {"gould": 20}},
+            r"scheduler.admission.0.rate_per_s.gould is an unknown tenant.*Did you mean 'gold'",
+        ),
+        ({"rate_per_s": {"gold": "x"}}, "rate_per_s"),
+        ({"rate_per_s": {"gold": 20}}, None),
+        ({"rate_per_s": 20}, None),
+    ],
+)
+def test_limits_by_tenant_in_a_scenario(limits, said, tmp_path):
+    document = {
+        "model": "smollm2-135m",
+        "cluster": {"accelerator": "l4"},
+        "workload": {
+            "requests": 20,
+            "arrivals": {"name": "constant", "rate_per_s": 20},
+            "prompt_tokens": {"name": "fixed", "tokens": 20},
+            "output_tokens": {"name": "fixed", "tokens": 10},
+            "tenants": [{"name": "gold", "share": 0.5}, {"name": "free", "share": 0.5}],
+        },
+        "scheduler": {"admission": [{"name": "token-bucket"} | limits]},
+    }
+    if said is None:
+        Simulation.prepare(document, tmp_path)
+        return
+    with pytest.raises(ServetwinError, match=said):
+        Simulation.prepare(document, tmp_path)
