@@ -22,7 +22,9 @@ from policies.registry import policy_class, policy_names
 from simcore.core.content import Content, Run
 from simcore.core.request import Request
 from simcore.memory import KVBlockCounter, KVBlockManager
+from simcore.scheduling.config import SchedulerConfig
 from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.step import StepResult
 
 WAITING = (100, 1_000, 10_000, 100_000)
 TENANTS = (1, 10, 100, 1_000)
@@ -117,7 +119,7 @@ def _scheduler(name: str, max_running_requests: int = 1) -> Scheduler:
     ordering: Ordering = policy_class("ordering", name)()
     looks_up = isinstance(ordering, CacheAwareOrdering)
     memory = KVBlockManager(10_000, 16, prefix_caching=True) if looks_up else KVBlockCounter(10**9, 16)
-    return Scheduler(ordering, ChunkedPrefill(10**6, max_running_requests), Latest(), memory)
+    return Scheduler(SchedulerConfig(ordering, ChunkedPrefill(10**6, max_running_requests), Latest()), memory)
 
 
 def _request(scheduler: Scheduler, number: int, tenants: int, output_tokens: int) -> Request:
@@ -125,7 +127,7 @@ def _request(scheduler: Scheduler, number: int, tenants: int, output_tokens: int
     request = Request(number, number * 1000, prompt_tokens, 1000, str(number % tenants), number % 2)
     runs = [Run(0, _SHARED_TOKENS), Run((number + 1) << 20, prompt_tokens - _SHARED_TOKENS)]
     request.content = Content(runs, (number + 1) << 40)
-    for predictor in scheduler.predictors:
+    for predictor in scheduler.config.predictors:
         if predictor.sees_truth:
             predictor.reveal(request, output_tokens)
     return request
@@ -134,7 +136,7 @@ def _request(scheduler: Scheduler, number: int, tenants: int, output_tokens: int
 def queue_events(name: str, waiting: int, tenants: int, give_up: bool = False) -> Measure:
     """A queue in which so many wait."""
     scheduler = _scheduler(name)
-    ordering, queue, groups = scheduler.ordering, scheduler.waiting, scheduler.groups
+    ordering, queue, groups = scheduler.config.ordering, scheduler.state.waiting, scheduler.state.groups
     number = 0
     entered: dict[int, Request] = {}
 
@@ -176,26 +178,22 @@ def displacements(name: str, running: int) -> Measure:
 
     def step() -> None:
         plan = scheduler.plan(number)
-        if plan.decoding:
-            scheduler.commit_decodes(plan, 1)
-        for request in scheduler.commit_chunks(plan):
-            request.known_output_tokens += 1
-            scheduler.start_decoding(request)
+        scheduler.commit(plan, StepResult([1]), number)
 
     def run(events: int) -> float:
         nonlocal number
         started = process_time()
         for _ in range(events):
-            scheduler.submit(_request(scheduler, number, 10, 1 + number % 7), number / 1e9)
+            scheduler.submit(_request(scheduler, number, 10, 1 + number % 7), number)
             number += 1
             step()
-            scheduler.drop(scheduler.waiting.first(number / 1e9))
+            scheduler.drop(scheduler.state.waiting.first(number / 1e9))
         return (process_time() - started) / events
 
     for _ in range(running):
-        scheduler.submit(_request(scheduler, number, 10, 10**6 - number), 0.0)
+        scheduler.submit(_request(scheduler, number, 10, 10**6 - number), 0)
         number += 1
-    while len(scheduler.running) < running:
+    while len(scheduler.state.running) < running:
         step()
     run(100)
     return run

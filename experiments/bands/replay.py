@@ -2,7 +2,8 @@
 
 from dataclasses import asdict, replace
 
-from simcore.build.simulation import Simulation, pipeline_cost, step_cost
+from simcore.build.prices import pipeline_cost, step_cost
+from simcore.build.simulation import Simulation
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.uncertainty import Draw, DrawnPrices, drawn_host
 

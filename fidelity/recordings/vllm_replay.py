@@ -16,7 +16,9 @@ from simcore.core.clock import NS_PER_S
 from simcore.core.content import Content, Run
 from simcore.core.request import Request
 from simcore.memory.block_manager import KVBlockManager
+from simcore.scheduling.config import SchedulerConfig
 from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.step import StepResult
 
 
 def replay(recording: VllmRecording) -> Iterator[Step]:
@@ -25,7 +27,7 @@ def replay(recording: VllmRecording) -> Iterator[Step]:
     Requests are numbered in the order in which ties are broken: as they were added, or by their ids where they are
     sorted by priority.
     """
-    scheduler = _scheduler(recording)
+    scheduler, ends_late = _scheduler(recording), recording.engine.async_scheduling
     ordered = list(recording.requests)
     if recording.config.policy == "priority":
         ordered.sort(key=lambda recorded: recorded.id)
@@ -43,29 +45,25 @@ def replay(recording: VllmRecording) -> Iterator[Step]:
     step = 0
     while True:
         for request in arrivals.pop(step, ()):
-            scheduler.submit(request, float(step))
+            scheduler.submit(request, step * NS_PER_S)
         for request in aborts.pop(step, ()):
             if request.number not in over:
                 over.add(request.number)
                 scheduler.drop(request)
         plan = scheduler.plan(step * NS_PER_S)
         scheduled = list(scheduler.scheduled(plan))
-        ended = [*(request for request in plan.preempted if request.number in over), *scheduler.release_ended()]
+        ended = [*(request for request in plan.preempted if request.number in over), *plan.released]
         after = scheduler.memory.free_blocks
-        if plan.decoding:
-            scheduler.commit_decodes(plan, 1)
-        sampled = [request for request, _ in scheduled if request.pool is not None]
-        for request in scheduler.commit_chunks(plan):
-            request.known_output_tokens += 1
-            sampled.append(request)
-            if request.known_output_tokens < output_tokens[request.number]:
-                scheduler.start_decoding(request)
-        for request in sampled:
-            if request.generated_tokens == output_tokens[request.number]:
-                over.add(request.number)
-                scheduler.finish(request)
-                if not scheduler.ends_late:
-                    ended.append(request)
+        last = [
+            request
+            for request, tokens in scheduled
+            if (request.pool is not None or tokens == request.tokens_to_compute)
+            and request.generated_tokens + 1 == output_tokens[request.number]
+        ]
+        scheduler.commit(plan, StepResult([NS_PER_S], last), (step + 1) * NS_PER_S)
+        over.update(request.number for request in last)
+        if not ends_late:
+            ended += last
         yield Step(
             scheduled={ids[request.number]: tokens for request, tokens in scheduled},
             cached_tokens={
@@ -75,7 +73,7 @@ def replay(recording: VllmRecording) -> Iterator[Step]:
             },
             preempted=sorted(ids[request.number] for request in plan.preempted),
             finished=sorted(ids[request.number] for request in ended),
-            free_blocks_after=after if scheduler.ends_late else scheduler.memory.free_blocks,
+            free_blocks_after=after if ends_late else scheduler.memory.free_blocks,
         )
         step += 1
 
@@ -102,11 +100,11 @@ def _scheduler(recording: VllmRecording) -> Scheduler:
     if config.policy == "priority":
         ordering, preemption = TwoLevel(), LowestPriority()
     memory = KVBlockManager(config.num_blocks - 1, config.block_size, config.prefix_caching)
-    return Scheduler(
+    settings = SchedulerConfig(
         ordering,
         batching,
         preemption,
-        memory,
         reserve_whole_prompt=config.reserve_full_isl,
         ends_late=recording.engine.async_scheduling,
     )
+    return Scheduler(settings, memory)

@@ -1,6 +1,7 @@
 """How a step's batch is filled."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,7 +38,18 @@ class Batching(ABC):
     A policy whose limits may ask for ``whole_prompts`` says so of its class too, as they bear on the KV memory needed.
     """
 
+    paired_hooks: ClassVar[Mapping[str, str]] = {
+        "accepts": "filters_admission",
+        "finished": "hears_finished",
+        "ended": "hears_ended",
+    }
     whole_prompts: ClassVar[bool] = False
+    filters_admission: ClassVar[bool] = False
+    """Whether ``accepts`` is asked before a request is let in."""
+    hears_finished: ClassVar[bool] = False
+    """Whether ``finished`` is told of complete requests."""
+    hears_ended: ClassVar[bool] = False
+    """Whether ``ended`` is told of requests that do not run any more."""
 
     @abstractmethod
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:

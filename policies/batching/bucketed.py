@@ -23,6 +23,7 @@ class Bucketed(Batching):
     Source: own.
     """
 
+    filters_admission: ClassVar[bool] = True
     whole_prompts: ClassVar[bool] = True
 
     by: Literal["length", "state"] = "length"

@@ -18,6 +18,7 @@ class DecodePrefillAlternate(Batching):
     Source: own.
     """
 
+    filters_admission: ClassVar[bool] = True
     whole_prompts: ClassVar[bool] = True
 
     decode_steps: int = 8

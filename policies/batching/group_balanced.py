@@ -25,6 +25,8 @@ class GroupBalanced(Batching):
     Source: TensorRT-LLM, ``attention_dp_config.enable_balance`` (``tensorrt_llm/_torch/pyexecutor/py_executor.py``).
     """
 
+    filters_admission: ClassVar[bool] = True
+    hears_ended: ClassVar[bool] = True
     whole_prompts: ClassVar[bool] = True
 
     data_groups: int = 1

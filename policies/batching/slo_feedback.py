@@ -21,6 +21,7 @@ class SloFeedback(Batching):
     Source: own; additive increase, multiplicative decrease is Chiu and Jain's, 1989.
     """
 
+    hears_finished: ClassVar[bool] = True
     from_objectives: ClassVar[Mapping[str, str]] = {"ttft_p99_s": "ttft_s", "tpot_p99_s": "tpot_s"}
     ttft_p99_s: float = 1.0
     tpot_p99_s: float = 0.05

@@ -20,6 +20,7 @@ class WaitingServed(Batching):
     Source: the router of Hugging Face's Text Generation Inference (``backends/v3/src/backend.rs``).
     """
 
+    filters_admission: ClassVar[bool] = True
     whole_prompts: ClassVar[bool] = True
 
     waiting_served_ratio: float = 0.3

@@ -1,7 +1,7 @@
 """In which order waiting requests are admitted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from policies.horizon import FOREVER
@@ -12,17 +12,31 @@ from policies.views import GroupView, RequestView
 class Ordering(ABC):
     """Sorts the queue: the request with the smallest key is admitted first; ties keep arrival order.
 
-    A key is taken when its request enters the queue, on arrival or after a preemption. With ``preemptive``, a waiting
-    request for which there is no room displaces the running one with the greatest key, if that is greater than its own;
-    the keys of running requests are then taken anew in every step that is planned.
+    A key is taken when its request enters the queue, on arrival or after a preemption; one that ``changes_with_time``
+    is taken anew for all that wait in every step that is planned. With ``preemptive``, a waiting request for which
+    there is no room displaces the running one with the greatest key, if that is greater than its own; the keys of
+    running requests are then taken anew in every step that is planned.
     """
 
+    paired_hooks: ClassVar[Mapping[str, str]] = {
+        "admitted": "hears_admitted",
+        "ended": "hears_ended",
+        "tokens_until_rise": "foresees_rises",
+    }
+    hears_admitted: ClassVar[bool] = False
+    """Whether ``admitted`` is told of requests that leave the queue to run."""
+    hears_ended: ClassVar[bool] = False
+    """Whether ``ended`` is told of requests that are gone for good."""
+    foresees_rises: ClassVar[bool] = False
+    """Whether ``tokens_until_rise`` says how long keys of running requests stay as they are."""
     preemptive: ClassVar[bool] = False
     falls_by_token: ClassVar[bool] = False
     """Whether the first part of a running request's key falls by one with each token that it generates."""
     fixed_keys: ClassVar[bool] = False
     """Whether keys depend on nothing but what is known of a request as it arrives, and nothing else is noted when it
     enters the queue, so that it may enter it later."""
+    changes_with_time: bool = False
+    """Whether the key of a waiting request changes with the time at which it is taken."""
     stable_steps: int = FOREVER
     """Steps for which the order stands while no request arrives, finishes or is preempted."""
 

@@ -22,6 +22,7 @@ class Credit(GroupOrdering):
     Source: own.
     """
 
+    hears_admitted: ClassVar[bool] = True
     keyed_by: ClassVar[Mapping[str, str]] = {"credits": "tenant"}
     tokens_per_window: float = 100_000.0
     window_s: float = 60.0

@@ -22,6 +22,7 @@ class DominantResourceFairness(GroupOrdering):
     Source: Ghodsi et al., NSDI 2011; the choice of resources is our own.
     """
 
+    hears_admitted: ClassVar[bool] = True
     keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     weights: Mapping[str, float] = field(default_factory=dict)
     _computed: LiftedService = field(init=False, repr=False)

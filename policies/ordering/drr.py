@@ -21,6 +21,7 @@ class DeficitRoundRobin(GroupOrdering):
     Source: Shreedhar and Varghese, SIGCOMM 1995.
     """
 
+    hears_admitted: ClassVar[bool] = True
     keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     quantum_tokens: int = 4096
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import check_seconds
 from policies.ordering import GroupOrdering
@@ -21,6 +22,7 @@ class Hybrid(GroupOrdering):
     Source: own, of priority levels and shortest job first.
     """
 
+    hears_admitted: ClassVar[bool] = True
     lowest_share: float = 0.1
     window_s: float = 60.0
     predictor: LengthPredictor = field(default_factory=Oracle)

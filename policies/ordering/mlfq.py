@@ -27,6 +27,8 @@ class MultiLevelFeedbackQueue(Ordering):
     Source: FastServe (Wu et al., 2023).
     """
 
+    foresees_rises: ClassVar[bool] = True
+    hears_ended: ClassVar[bool] = True
     preemptive: ClassVar[bool] = True
     levels: int = 6
     quantum_tokens: int = 16

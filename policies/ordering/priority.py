@@ -23,6 +23,7 @@ class Priority(GroupOrdering):
     Source: levels as in vLLM's policy priority; ageing and shares are our own.
     """
 
+    hears_admitted: ClassVar[bool] = True
     keyed_by: ClassVar[Mapping[str, str]] = {"minimum_share": "level"}
     ageing_s: float | None = None
     minimum_share: Mapping[int, float] = field(default_factory=dict)

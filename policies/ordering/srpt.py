@@ -22,6 +22,7 @@ class ShortestRemainingFirst(Ordering):
     Source: Schrage, Operations Research 1968.
     """
 
+    foresees_rises: ClassVar[bool] = True
     preemptive: ClassVar[bool] = True
     falls_by_token: ClassVar[bool] = True
     predictor: LengthPredictor = field(default_factory=Oracle)

@@ -1,6 +1,7 @@
 """Class first, then another ordering."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.ordering import CacheAwareOrdering, GroupOrdering, Ordering
 from policies.ordering.fcfs import FirstComeFirstServed
@@ -17,6 +18,8 @@ class TwoLevel(Ordering):
     Source: vLLM's policy priority, whose inner ordering is fcfs.
     """
 
+    hears_admitted: ClassVar[bool] = True
+    hears_ended: ClassVar[bool] = True
     inner: Ordering = field(default_factory=FirstComeFirstServed)
 
     def __post_init__(self) -> None:
@@ -27,6 +30,11 @@ class TwoLevel(Ordering):
     def stable_steps(self) -> int:  # type: ignore[override]
         """As long as the inner ordering stands."""
         return self.inner.stable_steps
+
+    @property
+    def changes_with_time(self) -> bool:  # type: ignore[override]
+        """If the inner key does."""
+        return self.inner.changes_with_time
 
     def key(self, request: RequestView, now_s: float) -> tuple[float, ...]:
         """The level, then the inner key."""

@@ -22,6 +22,7 @@ class VirtualTokenCounter(GroupOrdering):
     Source: Sheng et al., OSDI 2024.
     """
 
+    hears_admitted: ClassVar[bool] = True
     keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     prompt_weight: float = 1.0
     output_weight: float = 2.0

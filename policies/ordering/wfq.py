@@ -21,6 +21,8 @@ class WeightedFairQueueing(Ordering):
     Source: Demers, Keshav and Shenker, SIGCOMM 1989; self-clocked Golestani, INFOCOM 1994.
     """
 
+    hears_admitted: ClassVar[bool] = True
+    hears_ended: ClassVar[bool] = True
     keyed_by: ClassVar[Mapping[str, str]] = {"weights": "tenant"}
     weights: Mapping[str, float] = field(default_factory=dict)
     predictor: LengthPredictor = field(default_factory=MovingAverage)

@@ -1,6 +1,7 @@
 """How long an output will be, as far as the service can guess."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 from policies.views import RequestView
@@ -12,6 +13,9 @@ class LengthPredictor(ABC):
     With ``corrected``, a request that has outlived its estimate is expected to generate twice what it has.
     """
 
+    paired_hooks: ClassVar[Mapping[str, str]] = {"reveal": "sees_truth", "finished": "hears_finished"}
+    hears_finished: ClassVar[bool] = False
+    """Whether ``finished`` is told of complete requests."""
     sees_truth: ClassVar[bool] = False
     """Whether the simulator reveals true lengths to it on arrival; only predictors that imitate errors ask for that."""
 
@@ -30,7 +34,7 @@ class LengthPredictor(ABC):
     @property
     def learns(self) -> bool:
         """Whether an estimate may change as other requests finish."""
-        return not self.sees_truth and type(self).finished is not LengthPredictor.finished
+        return self.hears_finished and not self.sees_truth
 
     @abstractmethod
     def estimate(self, request: RequestView) -> float:

@@ -1,6 +1,7 @@
 """The mean of each class of requests."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import MOST, check_range
 from policies.prediction import LengthPredictor
@@ -17,6 +18,7 @@ class ClassMean(LengthPredictor):
     Source: own.
     """
 
+    hears_finished: ClassVar[bool] = True
     initial_tokens: float = 256.0
     corrected: bool = False
     _counts: dict[tuple[str, int, int], int] = field(default_factory=dict, init=False, repr=False)

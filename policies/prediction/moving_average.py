@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import MOST, check_counts, check_range
 from policies.prediction import LengthPredictor
@@ -15,6 +16,7 @@ class MovingAverage(LengthPredictor):
     Source: own.
     """
 
+    hears_finished: ClassVar[bool] = True
     window: int = 100
     initial_tokens: float = 256.0
     corrected: bool = False

@@ -19,6 +19,7 @@ class NoisyOracle(LengthPredictor):
     Source: own.
     """
 
+    hears_finished: ClassVar[bool] = True
     sees_truth: ClassVar[bool] = True
     relative_error: float = 0.5
     seed: int = 0

@@ -14,6 +14,7 @@ class Oracle(LengthPredictor):
     Source: own.
     """
 
+    hears_finished: ClassVar[bool] = True
     sees_truth: ClassVar[bool] = True
     corrected: bool = False
     _lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)

@@ -1,6 +1,7 @@
 """A straight line from prompt length to output length."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.bounds import MOST, check_range
 from policies.prediction import LengthPredictor
@@ -16,6 +17,7 @@ class PromptLinear(LengthPredictor):
     Source: own; least squares.
     """
 
+    hears_finished: ClassVar[bool] = True
     initial_tokens: float = 256.0
     corrected: bool = False
     _count: int = field(default=0, init=False, repr=False)

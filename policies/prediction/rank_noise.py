@@ -34,6 +34,7 @@ class RankNoise(LengthPredictor):
     Source: own; the law between tau and rho is Kruskal's, JASA 1958.
     """
 
+    hears_finished: ClassVar[bool] = True
     sees_truth: ClassVar[bool] = True
     kendall_tau: float = 0.5
     seed: int = 0

@@ -6,6 +6,8 @@ from hashlib import blake2b
 from policies.batching import Batching
 from policies.eviction import Eviction
 from simcore.build.memory_plan import MemoryPlan, counts_suffice, kv_format
+from simcore.core.clock import to_s
+from simcore.core.errors import InputError
 from simcore.core.request import Request
 from simcore.cost.recompute import RecomputeCost
 from simcore.memory import KVMemory
@@ -21,16 +23,23 @@ from simcore.memory.partitions import KVPartitions, PartManager, divide_blocks
 from simcore.memory.radix_manager import KVRadixManager
 from simcore.memory.request_keys import Namespace
 from simcore.memory.reserved import ReservedMemory
+from simcore.memory.tiers import Timer
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
 
 
 def build_memory(
-    scenario: Scenario, spec: ModelSpec, plan: MemoryPlan, shares_content: bool, now_s: Callable[[], float]
+    scenario: Scenario,
+    spec: ModelSpec,
+    plan: MemoryPlan,
+    shares_content: bool,
+    timer: Timer,
+    numbered: bool = False,
 ) -> KVMemory:
-    """Blocks one by one where it matters which of them are cached, else their counts.
+    """Blocks one by one where it matters which of them are cached, or where they must be ``numbered``; else counts.
 
+    Where an engine reads numbered blocks, none is found that was never computed.
     Of a model with linear attention none are cached: a preempted request finds its states no longer.
     """
     section, total_blocks = scenario.memory, plan.request_blocks
@@ -39,9 +48,11 @@ def build_memory(
     max_chunk_tokens = spec.max_context_tokens if batching.whole_prompts else plan.demand.max_batched_tokens
     groups = plan.layout, max_chunk_tokens
     if section.reservation != "none":
+        if numbered:
+            raise InputError("memory.reservation", section.reservation, "none, where single blocks count")
         longest = scenario.max_context_tokens or spec.max_context_tokens
         return ReservedMemory(total_blocks, section.block_size_tokens, section.reservation, longest)
-    if counts_suffice(scenario, shares_content):
+    if not numbered and counts_suffice(scenario, shares_content):
         if plan.layout.releases:
             return KVGroupCounter(total_blocks, section.block_size_tokens, *groups)
         return KVBlockCounter(total_blocks, section.block_size_tokens, prefix_caching)
@@ -50,7 +61,7 @@ def build_memory(
     hashed = cache.index == "hash"
     namespace = _namespace(cache.share_between_tenants, cache.salt)
 
-    expiry = None if cache.expires_after_s is None else Expiry(cache.expires_after_s, now_s)
+    expiry = None if cache.expires_after_s is None else Expiry(cache.expires_after_s, lambda: to_s(timer.now_ns))
     facts = spec, section.block_size_tokens, kv_bytes_per_token(spec, kv_format(scenario, spec))
 
     def ranking() -> Eviction:
@@ -63,9 +74,12 @@ def build_memory(
             return KVRadixManager(blocks, section.block_size_tokens, namespace, leaves, expiry)
         order = None if eviction.by_release else RankedOrder(ranking(), describe_blocks(*facts))
         if plan.layout.releases:
-            return KVGroupManager(blocks, section.block_size_tokens, *groups, prefix_caching, namespace, order, expiry)
+            return KVGroupManager(
+                blocks, section.block_size_tokens, *groups, prefix_caching, namespace, order, expiry, numbered
+            )
+        tiers_below = bool(section.tiers)
         return KVBlockManager(
-            blocks, section.block_size_tokens, prefix_caching, namespace, order, expiry, bool(section.tiers)
+            blocks, section.block_size_tokens, prefix_caching, namespace, order, expiry, tiers_below, numbered
         )
 
     if not cache.tenant_shares:

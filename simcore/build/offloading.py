@@ -2,7 +2,7 @@
 
 from simcore.build.memory_plan import MemoryPlan
 from simcore.core.batch_plan import BatchPlan
-from simcore.core.clock import Clock, to_ns
+from simcore.core.clock import to_ns
 from simcore.core.decode_pool import DecodePool
 from simcore.core.errors import InputError
 from simcore.core.request import Request
@@ -10,7 +10,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.memory.link import Link
 from simcore.memory.swap import SwapSpace
 from simcore.memory.tier import Tier
-from simcore.memory.tiers import TierChain
+from simcore.memory.tiers import TierChain, Timer
 from simcore.scenario import Scenario
 from simcore.scenario.tier_sections import HostLink, StorageTier
 from simcore.scheduling.loading import RecomputeTime
@@ -20,7 +20,7 @@ from simcore.scheduling.swapping import Swapping
 _BYTES_PER_GB = 1e9
 
 
-def build_offloading(scenario: Scenario, plan: MemoryPlan, clock: Clock) -> Offloading:
+def build_offloading(scenario: Scenario, plan: MemoryPlan, clock: Timer) -> Offloading:
     """From a scenario; raises ``InputError`` for a capacity that holds not even one block.
 
     Each tensor-parallel rank keeps its own part of a block, or its copy where there are fewer heads than ranks.

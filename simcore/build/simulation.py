@@ -6,24 +6,22 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from policies.admission import Admission
 from simcore.build.assumed import assumed
-from simcore.build.memory import build_memory
-from simcore.build.memory_plan import MemoryPlan, kv_format, weight_dtype
-from simcore.build.offloading import build_offloading, recompute_time
-from simcore.build.parallelism import check_parallelism, split_of
+from simcore.build.cluster import SimulatedCluster, build_cluster
+from simcore.build.memory_plan import MemoryPlan, kv_format
+from simcore.build.offloading import build_offloading
+from simcore.build.parallelism import check_parallelism
+from simcore.build.prices import kernel_prices, pipeline_cost, step_cost
 from simcore.build.recurrent_state import check_recurrent_state
 from simcore.build.retention import with_retention
-from simcore.build.warm_up import check_warm_up, warm_up, with_pins
-from simcore.core.clock import Clock, to_ns, to_s
+from simcore.build.warm_up import check_warm_up, with_pins
+from simcore.core.clock import to_ns
 from simcore.core.errors import InputError, ServetwinError
-from simcore.core.result import Result
+from simcore.core.result import Columns, Result
 from simcore.core.token_gaps import merged
-from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
-from simcore.cost.fabric import Fabric
-from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.assumptions import HostOverhead
 from simcore.cost.pipeline import PipelineCost
-from simcore.cost.profile_choice import ROOFLINE, chosen_profile, fallback_profiles, needed_kinds
-from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.kv_bytes import kv_bytes_per_token
@@ -38,11 +36,8 @@ from simcore.scenario.named_senders import check_named_senders
 from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
 from simcore.scenario.sections import Cluster
-from simcore.scheduling.offloading import Offloading
-from simcore.scheduling.scheduler import Scheduler
 from simcore.service.api_server import ApiServer
-from simcore.service.pipeline import InFlightBatch, Pipeline
-from simcore.service.replica import Replica
+from simcore.service.clock import Clock
 from simcore.service.service import Progress, Router, closed_loop, open_loop
 from simcore.service.session_sender import SessionSender
 from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, has_contents, samples_per_request
@@ -87,7 +82,7 @@ class Simulation:
         plan = with_pins(plan, scenario, spec, workload)
         _check_samples(scenario, samples_per_request(workload))
         build_offloading(scenario, plan, Clock())  # so that what is wrong with it is told now
-        prices, host = _kernel_prices(scenario, spec, accelerator), HostOverhead(**scenario.host.model_dump())
+        prices, host = kernel_prices(scenario, spec, accelerator), HostOverhead(**scenario.host.model_dump())
         return cls(
             scenario,
             spec,
@@ -107,54 +102,9 @@ class Simulation:
         """
         started = perf_counter()
         clock, recorder, scenario = Clock(), Recorder(), self.scenario
-        warmup_ns = to_ns(scenario.measurement.warmup_s)
-        count, samples = scenario.cluster.replicas, samples_per_request(self.workload)
-        if progress is not None and samples > 1:
-            progress = _by_request(progress, samples)
-        offloadings = [build_offloading(scenario, self.memory, clock) for _ in range(count)]
-        pipelines: list[Pipeline] = []
-        replicas: list[Replica] = []
-        for index, offloading in enumerate(offloadings):
-            scheduler = self._scheduler(clock, offloading)
-            if self.pipeline is None:
-                replicas.append(
-                    Replica(
-                        clock,
-                        index,
-                        scheduler,
-                        self.cost,
-                        recorder,
-                        warmup_ns,
-                        count == 1,
-                        fast_forward,
-                        check,
-                        scenario.host.async_scheduling,
-                        scenario.workload.gives_up,
-                    )
-                )
-            else:
-                pipelines.append(Pipeline(self.pipeline))
-                others = [self._scheduler(clock, offloading, scheduler) for _ in self.pipeline.stages[1:]]
-                for lane in (scheduler, *others):
-                    InFlightBatch(clock, index, lane, self.cost, recorder, pipelines[-1], warmup_ns, check)
-                replicas.append(pipelines[-1].lanes[0])
-        batches = [lane for pipeline in pipelines for lane in pipeline.lanes] or replicas
-        routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
-        admission = [
-            build_policy("admission", section, f"scheduler.admission.{index}")
-            for index, section in enumerate(scenario.scheduler.admission)
-        ]
-        group_blocks = self.memory.group_blocks if scenario.cluster.data_parallel > 1 else None
-        router = Router(clock, replicas, routing, self.max_context_tokens, recorder, admission, samples, group_blocks)
-        api = ApiServer(HostOverhead(**scenario.host.model_dump()))
-        sessions = None
-        if isinstance(self.workload, Sessions):
-            sessions = SessionSender(clock, self.workload, api, router, progress)
-            sessions.start()
-        elif isinstance(self.workload, ClosedLoop):
-            closed_loop(clock, self.workload, api, router, progress)
-        else:
-            clock.process(open_loop(clock, self.workload, api, router, progress))
+        described = scenario, self.spec, self.memory, self.workload
+        cluster = build_cluster(clock, recorder, *described, self.cost, self.pipeline, fast_forward, check)
+        sessions = self._send(clock, self._router(clock, recorder, cluster), progress)
         end_s = scenario.measurement.end_s
         try:
             clock.run(until=None if end_s is None else to_ns(end_s))
@@ -162,12 +112,57 @@ class Simulation:
             raise ServetwinError(
                 "The run would go on for more than 292 years, the most that its clock holds."
             ) from None
-        for replica in batches:
-            replica.close(clock.now_ns)
+        for batch in cluster.batches:
+            batch.close(clock.now_ns)
         simulated = perf_counter()
-        requests, steps, transfers = request_table(recorder, samples), step_table(recorder), transfer_table(offloadings)
-        finished = requests["state"] == "finished"
-        lengths = (requests["prompt_tokens"] + requests["output_tokens"] // samples)[finished]
+        notices = sessions.notices if sessions is not None else ()
+        return self._result(recorder, cluster, notices, clock.has_more_to_do, started, simulated)
+
+    def _router(self, clock: Clock, recorder: Recorder, cluster: SimulatedCluster) -> Router:
+        scenario = self.scenario
+        admission: list[Admission] = [
+            build_policy("admission", section, f"scheduler.admission.{index}")
+            for index, section in enumerate(scenario.scheduler.admission)
+        ]
+        return Router(
+            clock,
+            cluster.replicas,
+            build_policy("routing", scenario.cluster.routing, "cluster.routing"),
+            self.max_context_tokens,
+            recorder,
+            admission,
+            samples_per_request(self.workload),
+            self.memory.group_blocks if scenario.cluster.data_parallel > 1 else None,
+        )
+
+    def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
+        """Have the requests of the workload sent; returns who sends those of sessions."""
+        samples = samples_per_request(self.workload)
+        if progress is not None and samples > 1:
+            progress = _by_request(progress, samples)
+        api = ApiServer(HostOverhead(**self.scenario.host.model_dump()))
+        if isinstance(self.workload, Sessions):
+            sessions = SessionSender(clock, self.workload, api, router, progress)
+            sessions.start()
+            return sessions
+        if isinstance(self.workload, ClosedLoop):
+            closed_loop(clock, self.workload, api, router, progress)
+        else:
+            clock.process(open_loop(clock, self.workload, api, router, progress))
+        return None
+
+    def _result(
+        self,
+        recorder: Recorder,
+        cluster: SimulatedCluster,
+        notices: tuple[str, ...],
+        cut_off: bool,
+        started: float,
+        simulated: float,
+    ) -> Result:
+        scenario, samples = self.scenario, samples_per_request(self.workload)
+        transfers = transfer_table(cluster.offloadings)
+        requests, steps = request_table(recorder, samples), step_table(recorder)
         facts = RunFacts(
             scenario=scenario,
             accelerator=self.accelerator,
@@ -177,64 +172,30 @@ class Simulation:
             kv_bytes_per_token=kv_bytes_per_token(
                 self.spec, kv_format(scenario, self.spec), sharing_layers=scenario.memory.kv_sharing_layers
             ),
-            work=tuple(replica.work for replica in batches),
-            ranges=tuple(replica.ranges for replica in batches),
-            peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in replicas),
+            work=tuple(batch.log.work for batch in cluster.batches),
+            ranges=tuple(batch.log.ranges for batch in cluster.batches),
+            peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in cluster.replicas),
             notices=(
                 *getattr(self.workload, "notices", ()),
                 *assumed(scenario, self.workload),
-                *(sessions.notices if sessions is not None else ()),
-                *self.memory.notices(lengths),
+                *notices,
+                *self._memory_notices(requests),
             ),
-            cut_off=clock.has_more_to_do,
+            cut_off=cut_off,
             simulation_wall_s=simulated - started,
-            offloadings=tuple(offloadings),
+            offloadings=cluster.offloadings,
             transfers=transfers,
-            pipelines=tuple(pipelines),
+            pipelines=cluster.pipelines,
         )
-        gaps = [replica.tokens.gaps.chunks() for replica in batches]
+        gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
         summary = summarise(facts, requests, steps, gaps, all_gaps, started)
         return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps), transfers)
 
-    def _scheduler(self, clock: Clock, offloading: Offloading, first: Scheduler | None = None) -> Scheduler:
-        """The scheduler of a replica, or of another of its batches in flight beside the ``first``."""
-        section, memory_section = self.scenario.scheduler, self.scenario.memory
-        if first is not None:
-            lane = Scheduler(
-                first.ordering,
-                first.batching,
-                first.preemption,
-                first.memory,
-                self.cost.window_tokens,
-                section.reserve_whole_prompt,
-                section.preemption.mode,
-                section.preemption.reserved_blocks,
-                self.memory.watermark_blocks,
-                section.preemption.inherit_priority,
-            )
-            lane.share(first)
-            return lane
-        shares = has_contents(self.workload)
-        memory = build_memory(self.scenario, self.spec, self.memory, shares, lambda: to_s(clock.now_ns))
-        warm_up(memory, self.scenario, self.workload)
-        recompute_ns = None
-        if memory_section.load_from_tiers == "if-faster":
-            recompute_ns = recompute_time(self.cost, memory_section.block_size_tokens)
-        return Scheduler(
-            build_policy("ordering", section.ordering, "scheduler.ordering"),
-            build_policy("batching", section.batching, "scheduler.batching"),
-            build_policy("preemption", section.preemption.victim, "scheduler.preemption.victim"),
-            memory,
-            self.cost.window_tokens,
-            section.reserve_whole_prompt,
-            section.preemption.mode,
-            section.preemption.reserved_blocks,
-            self.memory.watermark_blocks,
-            section.preemption.inherit_priority,
-            offloading.loading(memory, recompute_ns),
-            offloading.swapping,
-        )
+    def _memory_notices(self, requests: Columns) -> tuple[str, ...]:
+        finished = requests["state"] == "finished"
+        samples = samples_per_request(self.workload)
+        return self.memory.notices((requests["prompt_tokens"] + requests["output_tokens"] // samples)[finished])
 
 
 def _check_routing(cluster: Cluster) -> None:
@@ -268,37 +229,3 @@ def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
         expected = f"at most {spec.max_context_tokens}, the context of {spec.name}"
         raise InputError("max_context_tokens", limit, expected)
     return limit
-
-
-def _kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> KernelPrices:
-    cluster, choice = scenario.cluster, scenario.pricing.profile
-    named = len(Path(cluster.accelerator).parts) == 1
-    efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
-    kinds = needed_kinds(spec, cluster.tensor_parallel)
-    weights = weight_dtype(scenario, spec)
-    profile = chosen_profile(choice, accelerator.name, kinds, named, scenario.engine, weights)
-    return KernelPrices(
-        Roofline.of(accelerator, efficiency, weights),
-        profile,
-        fallback_profiles(kinds, profile, accelerator.name, named),
-        Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
-        fitted_collectives=choice != ROOFLINE,
-        expert_kernels=scenario.pricing.expert_kernels,
-        routing=ROUTING if scenario.pricing.routing == "power-law" else "balanced",
-    )
-
-
-def step_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> StepCost:
-    """What steps of a scenario cost at such prices, all layers together."""
-    split = split_of(scenario)
-    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario, spec)
-    return StepCost(spec, prices, host, dtype, cache, split.tensor, split=split)
-
-
-def pipeline_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> PipelineCost | None:
-    """The same stage by stage, None where there is one."""
-    cluster = scenario.cluster
-    if cluster.pipeline_parallel == 1:
-        return None
-    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario, spec)
-    return PipelineCost(spec, prices, host, dtype, cache, split_of(scenario), cluster.pipeline_parallel)

@@ -9,6 +9,7 @@ from simcore.core.request import Request
 from simcore.memory import KVBlockManager, KVGroupManager, KVMemory, KVPartitions
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
+from simcore.service.clock import Clock
 from simcore.workload import Workload, first_requests, samples_per_request
 
 _FIELD = "memory.prefix_cache.warm_up_requests"
@@ -41,7 +42,7 @@ def with_pins(plan: MemoryPlan, scenario: Scenario, spec: ModelSpec, workload: W
     """The plan with the blocks counted that are pinned; raises ``InputError`` if they leave no room for requests."""
     if not scenario.memory.prefix_cache.pinned_tokens:
         return plan
-    memory = build_memory(scenario, spec, plan, shares_content=True, now_s=lambda: 0.0)
+    memory = build_memory(scenario, spec, plan, shares_content=True, timer=Clock())
     warm_up(memory, scenario, workload)
     pinned_blocks = memory.total_blocks - memory.unpinned_blocks
     return replace(plan, pinned_blocks=pinned_blocks, pinned_tokens=scenario.memory.prefix_cache.pinned_tokens)

@@ -28,9 +28,10 @@ class BatchPlan:
 
     ``decoding`` requests gain one token each: all that decode, except the ``stalled`` ones, for which the token budget
     had no room. ``chunks`` are in scheduling order, the ``admitted`` requests' last, ``prefill_tokens`` in all.
-    ``preempted`` requests are already back in the queue, ``dropped`` ones gone for good; ``short_of_memory`` tells that
-    some request waits for a block. The plan stands for ``stable_steps`` steps; an arrival can end
-    that only if ``admits_arrivals``. At ``retry_ns`` the plan, or a plan of nothing, is worth another look.
+    ``preempted`` requests are already back in the queue, ``dropped`` ones gone for good, and ``released`` ones had
+    ended before but held memory for one plan more; ``short_of_memory`` tells that some request waits for a block. The
+    plan stands for ``stable_steps`` steps; an arrival can end that only if ``admits_arrivals``. At ``retry_ns`` the
+    plan, or a plan of nothing, is worth another look.
 
     Where single blocks are known, an engine moves their contents before the step runs, in this order: ``copies_out``
     from GPU blocks to blocks of swap space, ``copies_in`` back from there, and ``copies`` between GPU blocks for
@@ -47,6 +48,7 @@ class BatchPlan:
     swapped_in: Sequence[Request] = ()
     loading: Sequence[Request] = ()
     dropped: Sequence[Request] = ()
+    released: Sequence[Request] = ()
     short_of_memory: bool = False
     stable_steps: int = 1
     admits_arrivals: bool = True
@@ -54,6 +56,11 @@ class BatchPlan:
     copies_out: Sequence[BlockCopy] = ()
     copies_in: Sequence[BlockCopy] = ()
     copies: Sequence[BlockCopy] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody runs by it."""
+        return not self.decoding and not self.chunks
 
     def add_chunk(self, request: Request, tokens: int) -> None:
         """Prefill the next ``tokens`` tokens of a request."""

@@ -1,8 +1,7 @@
 """One request on its way through the service."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from simpy import Event
 
 from policies.horizon import FOREVER
 from simcore.core.clock import NS_PER_S
@@ -25,7 +24,7 @@ class Request:
     ``unknown_tokens`` of its last ones are still to be told to a scheduler that plans ahead of results.
     ``ticket`` marks its place in a queue, ``UNSET`` while it is in none.
     ``lost_token_ns`` is when a preempted request got its last token, until it gets the next. ``content`` is None where
-    nothing is known of it. ``done`` comes when the request has ended, with False if it was turned away.
+    nothing is known of it. ``done`` is told when the request has ended, True if it is complete.
     """
 
     number: int
@@ -35,7 +34,7 @@ class Request:
     tenant: str = ""
     priority: int = 0
     content: Content | None = None
-    done: Event | None = None
+    done: Callable[[bool], object] | None = None
     first_token_due_ns: int = FOREVER
     due_ns: int = FOREVER
     computed_tokens: int = 0
@@ -72,3 +71,57 @@ class Request:
     def tokens_to_compute(self) -> int:
         """Tokens of the prompt, and of the output so far, that a prefill must put in memory before decoding."""
         return self.prompt_tokens + self.known_output_tokens - self.computed_tokens
+
+
+class ReadOnlyRequest:
+    """A request as policies see it (``policies.views.RequestView``): to be read, and without its memory or its end."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @property
+    def number(self) -> int:
+        """Its place in the order of arrival, or in a workload of sessions its place there."""
+        return self._request.number
+
+    @property
+    def arrival_s(self) -> float:
+        """Seconds from the start of the run to its arrival."""
+        return self._request.arrival_ns / NS_PER_S
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Length of its prompt."""
+        return self._request.prompt_tokens
+
+    @property
+    def max_output_tokens(self) -> int:
+        """The most output tokens that it may generate."""
+        return self._request.max_output_tokens
+
+    @property
+    def tenant(self) -> str:
+        """Whose request it is."""
+        return self._request.tenant
+
+    @property
+    def priority(self) -> int:
+        """Its level: 0 is the most urgent."""
+        return self._request.priority
+
+    @property
+    def generated_tokens(self) -> int:
+        """Output tokens so far."""
+        return self._request.generated_tokens
+
+    @property
+    def tokens_in_memory(self) -> int:
+        """Tokens whose keys and values are in memory."""
+        return self._request.tokens_in_memory
+
+    @property
+    def preemptions(self) -> int:
+        """How often it lost its KV memory so far."""
+        return self._request.preemptions

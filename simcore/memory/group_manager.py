@@ -245,7 +245,8 @@ class KVGroupManager(GroupPaging):
         """All blocks that a running request holds between two steps, of all groups one after the other."""
         tables = self._tables[request.number]
         self._settle(tables, request.tokens_in_memory)
-        return [block for table in tables for block in table.blocks]
+        end = -(-request.tokens_in_memory // self.block_size_tokens)
+        return [block for table in tables for block in table.blocks[: end - table.passed]]
 
     def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
         """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""

@@ -163,7 +163,7 @@ class KVMemory(ABC):
 
     def held_blocks(self, request: Request) -> list[int]:
         """All blocks that a running request holds between two steps, of all groups one after the other."""
-        return list(self.block_table(request))
+        return list(self.block_table(request)[: self.blocks_for(request.tokens_in_memory)])
 
     def decodes(self, request: Request) -> None:
         """A request has joined the decode pool, or was moved in it: told only where memory ``releases``."""

@@ -3,10 +3,21 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Protocol
 
-from simcore.core.clock import ARRIVAL, Alarm, Clock
 from simcore.memory.link import DEMOTION, LOAD, PREFETCH, WRITE, Link
 from simcore.memory.tier import Tier
+
+
+class Timer(Protocol):
+    """Tells the time and calls back: virtual time in a simulation."""
+
+    @property
+    def now_ns(self) -> int:
+        """Nanoseconds since the start of the run."""
+
+    def call_at(self, time_ns: int, action: Callable[[], None]) -> None:
+        """Do something at a time that is not past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class TierChain:
         to_gpu: Link,
         from_gpu: Link,
         block_bytes: int,
-        clock: Clock,
+        clock: Timer,
         prefetches: bool = False,
     ) -> None:
         self.tiers = tuple(tiers)
@@ -143,13 +154,13 @@ class TierChain:
         """Send on to the GPU, one after another, what gets into CPU memory at different times."""
         ready_ns, blocks = parts[place]
         if ready_ns > self._clock.now_ns:
-            self._at(ready_ns, lambda: self._forward(parts, place, done))
+            self._clock.call_at(ready_ns, lambda: self._forward(parts, place, done))
             return
         end_ns = self._to_gpu.send(self._clock.now_ns, blocks * self._block_bytes, LOAD)
         if place + 1 < len(parts):
             self._forward(parts, place + 1, done)
         else:
-            self._at(end_ns, done)
+            self._clock.call_at(end_ns, done)
 
     def _make_room(self, level: int, keys: Sequence[int]) -> list[int]:
         """Give blocks a place in a tier and hand down what it evicts; returns those that got one."""
@@ -169,8 +180,4 @@ class TierChain:
         if len(crossed) == 1:
             target.arrive(keys, end_ns)
         else:
-            self._at(end_ns, lambda: self._move(keys, crossed[1:], kind, target))
-
-    def _at(self, time_ns: int, action: Callable[[], None]) -> None:
-        alarm = Alarm(self._clock, time_ns - self._clock.now_ns, ARRIVAL)
-        alarm.callbacks.append(lambda _: action())
+            self._clock.call_at(end_ns, lambda: self._move(keys, crossed[1:], kind, target))

@@ -35,10 +35,8 @@ class GapTracker:
         gaps.add_steps(first_end_ns, durations_ns[1:], plan.decoding)
 
     def prefilled(self, request: Request, now_ns: int) -> None:
-        """Note the token that a completed prefill yields: the first, or the next after a preemption."""
-        if request.first_token_ns == UNSET:
-            request.first_token_ns = now_ns
-        elif request.lost_token_ns != UNSET:
+        """Count the gap that ends with the token of a completed prefill, if it is not the first."""
+        if request.lost_token_ns != UNSET:
             self.gaps.add(now_ns, now_ns - request.lost_token_ns, 1)
             request.lost_token_ns = UNSET
 

@@ -3,7 +3,7 @@
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.token_gaps import StepDurations
 from simcore.recording.recorder import STEP_FIELDS, Recorder
-from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.state import SchedulerState
 
 _END, _FIRST_STEP, _LAST_STEP, _STEPS, _BLOCKS_AT_END, _PREEMPTED = map(
     STEP_FIELDS.index,
@@ -30,7 +30,7 @@ class StepRows:
         """Nobody runs by a plan: whom it preempted counts with the step that comes next."""
         self._preempted += len(plan.preempted)
 
-    def begin(self, plan: BatchPlan, start_ns: int, scheduler: Scheduler) -> None:
+    def begin(self, plan: BatchPlan, start_ns: int, state: SchedulerState) -> None:
         """Begin a row with the steps of a plan, or go on with the last."""
         plain = not (plan.chunks or plan.stalled or plan.preempted or plan.dropped or plan.swapped_in)
         row = self._row
@@ -39,7 +39,7 @@ class StepRows:
                 return
             self._recorder.steps_run(row)
         self._same_batch = plain
-        memory = scheduler.memory
+        memory = state.memory
         used_blocks = memory.total_blocks - memory.free_blocks
         self._row = [
             self._index,
@@ -50,11 +50,11 @@ class StepRows:
             0,
             plan.prefill_tokens,
             plan.decoding,
-            len(scheduler.running),
-            scheduler.waiting_requests,
+            len(state.running),
+            state.waiting_requests,
             used_blocks,
             used_blocks,
-            scheduler.pool.context_tokens,
+            state.pool.context_tokens,
             self._preempted + len(plan.preempted),
         ]
         self._preempted = 0

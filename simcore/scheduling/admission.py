@@ -1,13 +1,10 @@
 """Letting waiting requests in: in the order of the queue, while slots, token budget and memory last."""
 
-from typing import TYPE_CHECKING
-
 from policies.batching import StepLimits
 from simcore.core.batch_plan import BatchPlan
-from simcore.core.request import UNSET
-
-if TYPE_CHECKING:
-    from simcore.scheduling.scheduler import Scheduler
+from simcore.core.request import UNSET, ReadOnlyRequest
+from simcore.scheduling.room import blocks_kept_from, blocks_to_prefill, watermark
+from simcore.scheduling.state import SchedulerState
 
 
 def first_chunk_tokens(plan: BatchPlan, limits: StepLimits, known_tokens: int) -> int:
@@ -20,32 +17,33 @@ def first_chunk_tokens(plan: BatchPlan, limits: StepLimits, known_tokens: int) -
     return min(known_tokens, limits.max_chunk_tokens, budget)
 
 
-def admit(scheduler: "Scheduler", plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
+def admit(state: SchedulerState, plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
     """Let requests of the queue in, up to the first that does not fit."""
-    waiting, memory, loading = scheduler.waiting, scheduler.memory, scheduler.loading
-    while waiting.size and len(scheduler.running) < limits.max_running_requests:
-        request = waiting.first(scheduler.now_s)
+    waiting, memory, loading, config = state.waiting, state.memory, state.loading, state.config
+    now_s, ordering, batching = state.now_s, config.ordering, config.batching
+    while waiting.size and len(state.running) < limits.max_running_requests:
+        request = waiting.first(now_s)
         cached_tokens, shared_blocks = memory.cached_prefix(request)
         known_tokens = request.tokens_to_compute - cached_tokens
         tokens = first_chunk_tokens(plan, limits, known_tokens)
         if not tokens:
             break
         # Batches in flight that cannot take each other's memory would push each other out for ever.
-        whole = scheduler.reserve_whole_prompt or (scheduler.lanes and request.preemptions)
+        whole = config.reserve_whole_prompt or (state.lanes and request.preemptions)
         reserved_tokens = known_tokens if whole else tokens
         required = memory.most_blocks(cached_tokens + reserved_tokens, request) - shared_blocks
-        required += scheduler.blocks_kept_from(request.priority) + scheduler.watermark
-        if scheduler.lanes and request.preemptions:
-            required += scheduler.blocks_to_prefill()
-        if required > memory.free_for(request):
+        required += blocks_kept_from(state, request.priority) + watermark(state)
+        if state.lanes and request.preemptions:
+            required += blocks_to_prefill(state)
+        if not memory.can_hold(request, required):
             break
-        if scheduler.filters_admission and not scheduler.batching.accepts(request, len(scheduler.running)):
+        if batching.filters_admission and not batching.accepts(ReadOnlyRequest(request), len(state.running)):
             break
         waiting.pop()
-        if scheduler.ordering_learns:
-            scheduler.ordering.admitted(request, scheduler.now_s)
-        if scheduler.groups is not None:
-            scheduler.groups.group_of(request).admitted(request)
+        if ordering.hears_admitted:
+            ordering.admitted(ReadOnlyRequest(request), now_s)
+        if state.groups is not None:
+            state.groups.group_of(request).admitted(request)
         if loading is not None:
             to_hold = required - memory.blocks_for(reserved_tokens)
             if loading.begin(request, cached_tokens, memory.free_blocks - to_hold):
@@ -55,4 +53,4 @@ def admit(scheduler: "Scheduler", plan: BatchPlan, limits: StepLimits, now_ns: i
         request.computed_tokens = cached_tokens
         if request.first_scheduled_ns == UNSET and not request.preemptions:
             request.cached_tokens = cached_tokens
-        scheduler.start(request, tokens, plan, now_ns)
+        state.start(request, tokens, plan, now_ns)

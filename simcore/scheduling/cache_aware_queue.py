@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 
 from policies.ordering import CacheAwareOrdering
-from simcore.core.request import Request
+from simcore.core.request import ReadOnlyRequest, Request
 from simcore.memory import KVMemory
 
 
@@ -52,7 +52,7 @@ class CacheAwareQueue:
     @property
     def first_key(self) -> tuple[float, ...]:
         """The key of the request that ``first`` has just named, where the cache is not looked at."""
-        return self._ordering.key(self._waiting[self._chosen], self._sorted_at_s or 0.0)
+        return self._ordering.key(ReadOnlyRequest(self._waiting[self._chosen]), self._sorted_at_s or 0.0)
 
     def pop(self) -> Request:
         """Take out the request that ``first`` has just named."""
@@ -77,4 +77,4 @@ class CacheAwareQueue:
 
     def _rank(self, request: Request, now_s: float) -> tuple[tuple[float, ...], int]:
         cached_tokens, _ = self._memory.cached_prefix(request)
-        return self._ordering.rank(request, cached_tokens, now_s), request.number
+        return self._ordering.rank(ReadOnlyRequest(request), cached_tokens, now_s), request.number

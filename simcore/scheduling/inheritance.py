@@ -1,14 +1,11 @@
 """Priority inheritance: whoever holds back an urgent request is served as if it were as urgent."""
 
-from typing import TYPE_CHECKING
-
 from simcore.core.request import Request
+from simcore.scheduling.room import blocks_kept_from
+from simcore.scheduling.state import SchedulerState
 
-if TYPE_CHECKING:
-    from simcore.scheduling.scheduler import Scheduler
 
-
-def by_inherited_priority(scheduler: "Scheduler", now_s: float) -> list[Request]:
+def by_inherited_priority(state: SchedulerState, now_s: float) -> list[Request]:
     """The running requests in the order in which memory goes to them, those that inherit urgency first.
 
     KV memory is a lock that many share. The request that is next to be admitted is held back by a less urgent one whose
@@ -16,11 +13,11 @@ def by_inherited_priority(scheduler: "Scheduler", now_s: float) -> list[Request]
     urgency (Sha, Rajkumar and Lehoczky, IEEE Trans. Computers 1990): else requests between the two in urgency take
     each block that gets free, and the holder can neither go on nor let go. All others keep the order of admission.
     """
-    running = list(scheduler.running.values())
-    if not scheduler.waiting.size:
+    running = list(state.running.values())
+    if not state.waiting.size:
         return running
-    urgent, memory = scheduler.waiting.first(now_s), scheduler.memory
-    missing = memory.blocks_for(urgent.tokens_to_compute) + scheduler.blocks_kept_from(urgent.priority)
+    urgent, memory = state.waiting.first(now_s), state.memory
+    missing = memory.blocks_for(urgent.tokens_to_compute) + blocks_kept_from(state, urgent.priority)
     missing -= memory.free_blocks
     if missing <= 0:
         return running

@@ -2,17 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
-from policies.batching import StepLimits
-from simcore.core.batch_plan import BatchPlan
 from simcore.core.request import UNSET, Request
 from simcore.memory.block_manager import KVBlockManager
 from simcore.memory.tiers import TierChain
-from simcore.scheduling.admission import first_chunk_tokens
-
-if TYPE_CHECKING:
-    from simcore.scheduling.scheduler import Scheduler
 
 RecomputeTime = Callable[[int, int, int], int]
 """Nanoseconds by which a step is longer if it computes not only the last, but also the middle of three counts of
@@ -117,38 +110,3 @@ class Loading:
             self.ready.append(request)
         self._memory.loaded(request)
         self.on_loaded()
-
-
-def admit_loaded(scheduler: "Scheduler", loading: Loading, plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
-    """Let requests run that have loaded, in the order in which their loads ended, while there is room."""
-    memory = scheduler.memory
-    while loading.ready and len(scheduler.running) < limits.max_running_requests:
-        request = loading.ready[0]
-        known_tokens = request.tokens_to_compute
-        tokens = first_chunk_tokens(plan, limits, known_tokens)
-        if not tokens:
-            return
-        reserved = known_tokens if scheduler.reserve_whole_prompt else tokens
-        required = memory.blocks_to_grow(request.computed_tokens, reserved)
-        required += scheduler.blocks_kept_from(request.priority) + scheduler.watermark
-        if required > memory.free_blocks:
-            if not scheduler.running:
-                make_room(scheduler, plan, required, keep=1)
-            return
-        if not scheduler.batching.accepts(request, len(scheduler.running)):
-            return
-        loading.ready.popleft()
-        scheduler.start(request, tokens, plan, now_ns)
-        memory.grow(request, tokens)
-
-
-def make_room(scheduler: "Scheduler", plan: BatchPlan, blocks: int, keep: int = 0) -> None:
-    """Preempt requests that have loaded but not begun to run, the last first, all but ``keep``, until blocks are free.
-
-    They lost nothing but time, and nobody who runs must give way to them.
-    """
-    loading = scheduler.loading
-    while loading is not None and len(loading.ready) > keep and blocks > scheduler.memory.free_blocks:
-        request = loading.ready.pop()
-        scheduler.send_back(request)
-        plan.preempted = [*plan.preempted, request]

@@ -1,23 +1,27 @@
 """The scheduler of one replica: fills each step within the limits that its policies set."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from policies.batching import Batching, StepLimits
-from policies.ordering import CacheAwareOrdering, Ordering
-from policies.preemption import Preemption
-from simcore.core.batch_plan import BatchPlan
-from simcore.core.clock import NS_PER_S
-from simcore.core.request import Request
+from policies.batching import StepLimits
+from simcore.core.batch_plan import BatchPlan, BlockCopy
+from simcore.core.clock import to_s
+from simcore.core.request import UNSET, ReadOnlyRequest, Request
 from simcore.memory import KVMemory
 from simcore.scheduling.admission import admit
-from simcore.scheduling.contention import PreemptionMode, fill_under_contention
-from simcore.scheduling.loading import Loading, admit_loaded, make_room
-from simcore.scheduling.scheduler_state import SchedulerState
-from simcore.scheduling.swapping import Swapping, bring_back
+from simcore.scheduling.config import SchedulerConfig
+from simcore.scheduling.contention import fill_under_contention
+from simcore.scheduling.displacement import Displacement
+from simcore.scheduling.loading import Loading
+from simcore.scheduling.returning import admit_those_before
+from simcore.scheduling.stability import Stability
+from simcore.scheduling.state import SchedulerState
+from simcore.scheduling.step import Committed, StepResult
+from simcore.scheduling.swapping import Swapping
+from simcore.scheduling.view import SchedulerView, StepPrice
 
 
-class Scheduler(SchedulerState):
+class Scheduler:
     """Continuous batching over paged KV memory, step for step as vLLM V1 does it.
 
     A step first serves the requests that already run, in the order of their admission: one token for each that
@@ -26,76 +30,92 @@ class Scheduler(SchedulerState):
     memory last; the first that does not fit ends admission, so that none is overtaken. A step that preempts admits
     nobody.
 
-    ``reserve_whole_prompt`` admits a request only if the blocks for all its known tokens are free, ``reserved_blocks``
-    only if the blocks reserved for more urgent levels then still are, ``watermark_blocks`` only if so many are, unless
-    nobody runs. With ``inherit_priority`` those who hold back a more urgent request are served first where memory runs
-    short. With ``loading``, an admitted request waits aside until that part of its prefix is loaded which a tier below
-    has. With ``swapping``, victims keep what they computed.
+    With ``loading``, an admitted request waits aside until that part of its prefix is loaded which a tier below has.
+    With ``swapping``, victims keep what they computed. ``step_price`` tells policies what a step would take.
+    See ``simcore.scheduling.step`` for how a scheduler is used.
     """
 
     __slots__ = (
-        "_depends_on_cache",
-        "_one_by_one",
-        "_preemption_mode",
-        "_reserved_blocks",
+        "_cancelled",
+        "_copies",
+        "_displacement",
+        "_slots",
         "_some_go_before",
-        "_watermark_blocks",
-        "filters_admission",
-        "inherit_priority",
-        "ordering_learns",
-        "predictors",
-        "preemption",
-        "reserve_whole_prompt",
+        "_stability",
+        "config",
+        "memory",
+        "state",
+        "view",
     )
 
     def __init__(
         self,
-        ordering: Ordering,
-        batching: Batching,
-        preemption: Preemption,
+        config: SchedulerConfig,
         memory: KVMemory,
-        window_tokens: tuple[int, ...] = (),
-        reserve_whole_prompt: bool = True,
-        preemption_mode: PreemptionMode = "recompute",
-        reserved_blocks: Mapping[int, int] | None = None,
-        watermark_blocks: int = 0,
-        inherit_priority: bool = False,
         loading: Loading | None = None,
         swapping: Swapping | None = None,
-        ends_late: bool = False,
+        step_price: StepPrice | None = None,
     ) -> None:
-        super().__init__(ordering, batching, memory, window_tokens, loading, swapping, ends_late)
-        self.preemption = preemption
-        self.predictors = (*ordering.predictors, *preemption.predictors)
-        self.reserve_whole_prompt = reserve_whole_prompt
-        self.inherit_priority = inherit_priority
-        self._preemption_mode = preemption_mode
-        self._reserved_blocks = dict(reserved_blocks or {})
-        self._watermark_blocks = watermark_blocks
-        self._one_by_one = memory.partitioned or memory.timed
-        self._depends_on_cache = isinstance(ordering, CacheAwareOrdering) or (
-            # a first chunk begins where the cached prefix ends
-            not reserve_whole_prompt and memory.forgets
-        )
+        self.config = config
+        self.memory = memory
+        self.state = state = SchedulerState(config, memory, loading, swapping)
+        self.view = SchedulerView(state, step_price)
+        self._displacement = None if state.keys is None else Displacement(state, state.keys)
+        self._stability = Stability(state, self._displacement)
         self._some_go_before = loading is not None or swapping is not None
-        self.ordering_learns = type(ordering).admitted is not Ordering.admitted
-        self.filters_admission = type(batching).accepts is not Batching.accepts
+        self._cancelled: dict[int, Request] = {}
+        self._copies: list[BlockCopy] = []
+        self._slots = 0
+
+    def share(self, first: "Scheduler") -> None:
+        """Fill other batches of the same replica: with its queue, its slots, and its memory already."""
+        self.state.share(first.state)
+
+    def submit(self, request: Request, now_ns: int) -> None:
+        """Enter a request into the queue."""
+        self.state.submit(request, to_s(now_ns))
+
+    def cancel(self, request: Request) -> None:
+        """Withdraw a request that waits or runs, whatever step is in progress; its memory is free in the next plan."""
+        self._cancelled[request.number] = request
+
+    def drop_cancelled(self) -> list[Request]:
+        """Free what cancelled requests hold that have not ended meanwhile; returns them."""
+        if not self._cancelled:
+            return []
+        cancelled = list(self._cancelled.values())
+        self._cancelled.clear()
+        for request in cancelled:
+            self.drop(request)
+        return cancelled
+
+    def drop(self, request: Request) -> None:
+        """Forget a request at once, between two steps."""
+        incoming = self.state.incoming
+        entry = next((entry for entry in incoming if entry[1] is request), None)
+        if entry is None:
+            self.state.drop(request)
+        else:
+            incoming.remove(entry)
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
-        self.now_s = now_s = now_ns / 1e9
-        if self.loading is not None:
-            self.loading.after_step()
-        limits = self.batching.limits(self, now_s)
-        if self.lanes:
-            elsewhere = self.running_requests - len(self.running)
+        self.drop_cancelled()
+        state = self.state
+        state.now_s = now_s = to_s(now_ns)
+        if state.loading is not None:
+            state.loading.after_step()
+        limits = self.config.batching.limits(self.view, now_s)
+        if state.lanes:
+            elsewhere = state.running_requests - len(state.running)
             limits = replace(limits, max_running_requests=max(limits.max_running_requests - elsewhere, 0))
+        self._slots = limits.max_running_requests
         displaced: list[Request] = []
-        if self._displacement is not None and self.queue_is_next():
+        if self._displacement is not None and state.queue_is_next():
             displaced = self._displacement.make_room(limits, now_s)
         plan = self._fill(limits, now_ns)
         if not (limits.decode or plan.chunks or plan.preempted or plan.dropped) and (
-            self.pool.size or self.some_are_away()
+            state.pool.size or state.some_are_away()
         ):
             # Nobody could be admitted after all: rather decode than do nothing.
             limits = replace(limits, decode=True)
@@ -104,84 +124,40 @@ class Scheduler(SchedulerState):
             plan.loading = [*loading, *plan.loading]
         if displaced:
             plan.preempted = [*displaced, *plan.preempted]
-        settled = not (self.inherit_priority and plan.short_of_memory)
-        if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
-            full = len(self.running) - len(self.ending) >= limits.max_running_requests
-            one_by_one = self._one_by_one or self.ending or self._generates_for_others
-            plan.stable_steps = 1 if one_by_one else limits.stable_steps
-            if self._frees_window_blocks and not full and (self.waiting.size or self.some_are_away()):
-                plan.stable_steps = 1  # windows give back blocks meanwhile
-            if self.waiting.size:
-                plan.stable_steps = min(plan.stable_steps, self._order_stands(full))
-                promotion_s = self.waiting.next_promotion_s()
-                if promotion_s is not None and plan.decoding:
-                    plan.retry_ns = int(promotion_s * NS_PER_S) - 1
-            # where prompts are whole, decodes may pause for them
-            room = not full and (limits.whole_prompts or limits.max_batched_tokens > plan.decoding)
-            plan.admits_arrivals = room or self._displacement is not None
-        if limits.retry_at_s is not None:
-            plan.retry_ns = round(limits.retry_at_s * NS_PER_S)
-        self._last_plan = plan
+        self._stability.settle(plan, limits)
+        if self._copies:
+            plan.copies, self._copies = self._copies, []
+        if state.ending:
+            plan.released = state.release_ended()
+        state.last_plan = plan
         return plan
-
-    def _order_stands(self, full: bool) -> int:
-        """Steps in which those who wait and were not admitted will not be either, while nobody arrives or finishes."""
-        if self._displacement is not None:
-            return self._displacement.stable_steps
-        if self._depends_on_cache and not full:
-            return 1  # the cache loses blocks meanwhile
-        if self.groups is not None and not full and any(map(self._fits, self.groups.heads())):
-            # Whose turn it is changes with what each group has been served meanwhile.
-            return 1
-        return self.ordering.stable_steps
-
-    def _fits(self, request: Request) -> bool:
-        """Whether memory might have room for a waiting request, now or in a later step of decodes alone."""
-        if not self.reserve_whole_prompt:
-            return self.memory.free_for(request) > 0
-        required = self.blocks_to_admit(request) + self.blocks_kept_from(request.priority)
-        return required <= self.memory.free_for(request)
 
     def _fill(self, limits: StepLimits, now_ns: int) -> BatchPlan:
-        plan = self._fill_running(limits) or fill_under_contention(self, limits, now_ns, self._preemption_mode)
-        if self._generates_for_others:
-            self.publish_generated(plan)
+        state = self.state
+        plan = self._fill_running(limits) or fill_under_contention(state, limits, now_ns, self.config.preemption_mode)
+        if state.generates_for_others:
+            state.publish_generated(plan)
         contended = plan.preempted or plan.dropped or plan.short_of_memory
-        if contended or (self._some_go_before and not self._admit_those_before(plan, limits, now_ns)):
+        if contended or (self._some_go_before and not admit_those_before(state, plan, limits, now_ns)):
             return plan
-        if limits.admit and self.waiting.size:
-            admit(self, plan, limits, now_ns)
+        if limits.admit and state.waiting.size:
+            admit(state, plan, limits, now_ns)
         return plan
-
-    def _admit_those_before(self, plan: BatchPlan, limits: StepLimits, now_ns: int) -> bool:
-        """Let those run who go before the queue; returns whether it is the queue's turn then."""
-        if self.swapping is not None and self.swapping.away:
-            bring_back(self, self.swapping, plan, limits, now_ns)
-            if self.swapping.away or plan.preempted:
-                return False
-        if self.loading is not None and self.loading.ready:
-            if limits.admit:
-                admit_loaded(self, self.loading, plan, limits, now_ns)
-            elif not self.running:
-                # The batching policy may admit nobody just because the first has no room for all of its tokens.
-                make_room(self, plan, self.next_blocks or 0, keep=1)
-            return not self.loading.ready and not plan.preempted
-        return True
 
     def _fill_running(self, limits: StepLimits) -> BatchPlan | None:
         """Serve all running requests, or None if budget or memory may not suffice for all of them."""
-        pool, memory = self.pool, self.memory
+        state, pool, memory = self.state, self.state.pool, self.memory
         if memory.partitioned:
             return None
         decoding, blocks = (pool.size, pool.blocks_due()) if limits.decode else (0, 0)
         budget = limits.max_batched_tokens - decoding
-        if budget < 0 or blocks > memory.free_blocks:
+        if budget < 0 or not memory.can_allocate(blocks):
             return None
         plan = BatchPlan(decoding)
         pool_blocks = blocks
-        for request in self.prefilling.values():
+        for request in state.prefilling.values():
             wanted = min(request.tokens_to_compute, limits.max_chunk_tokens)
-            if wanted > budget and request.admission < self._latest_decoding_admission:
+            if wanted > budget and request.admission < state.latest_decoding_admission:
                 return None
             tokens = min(wanted, budget)
             if tokens == 0:
@@ -189,7 +165,7 @@ class Scheduler(SchedulerState):
             budget -= tokens
             blocks += memory.blocks_to_grow(request.computed_tokens, tokens)
             plan.add_chunk(request, tokens)
-        if blocks > memory.free_blocks:
+        if not memory.can_allocate(blocks):
             return None
         if pool_blocks:
             memory.allocate(pool_blocks)
@@ -197,24 +173,79 @@ class Scheduler(SchedulerState):
             memory.grow(request, tokens)
         return plan
 
-    @property
-    def watermark(self) -> int:
-        """Blocks that must stay free when a request is let in, as there are others that run."""
-        return self._watermark_blocks if self.running else 0
+    def commit(self, plan: BatchPlan, result: StepResult, now_ns: int) -> Committed:
+        """Note what came of a plan, whose steps have ended by now: progress, and who is complete.
 
-    def blocks_to_prefill(self) -> int:
-        """Blocks that running requests of all batches in flight have yet to take for what is known of them."""
-        requests = (request for lane in self.lanes for request in lane.prefilling.values())
-        return sum(self.memory.blocks_to_grow(each.computed_tokens, each.tokens_to_compute) for each in requests)
+        Memory is given back in the order of ``ended``, which as in vLLM is that of scheduling.
+        """
+        state = self.state
+        if state.groups is not None:
+            state.groups.took(plan, sum(map(int, result.durations_ns)))
+        if plan.decoding:
+            state.commit_decodes(plan, len(result.durations_ns))
+        used_blocks = self.memory.total_blocks - self.memory.free_blocks
+        prefilled: Sequence[Request] = state.commit_chunks(plan) if plan.chunks else ()
+        for request in prefilled:
+            request.known_output_tokens += 1
+            if request.first_token_ns == UNSET:
+                request.first_token_ns = now_ns
+        for request in result.ended:
+            self._finish(request, now_ns)
+        decoding = [request for request in prefilled if state.goes_on(request)]
+        for request in decoding:
+            state.start_decoding(request)
+        return Committed(result.ended, prefilled, decoding, used_blocks)
 
-    def blocks_kept_from(self, priority: int) -> int:
-        """Blocks that are reserved for more urgent requests than those of this level."""
-        if not self._reserved_blocks:
-            return 0
-        return sum(blocks for level, blocks in self._reserved_blocks.items() if level < priority)
+    def _finish(self, request: Request, now_ns: int) -> None:
+        """Free what a complete request holds, and let policies learn from it, unless nobody waits for it any more."""
+        self.state.finish(request)
+        if self._cancelled and self._cancelled.pop(request.number, None) is not None:
+            return
+        view, tokens = ReadOnlyRequest(request), request.known_output_tokens
+        for predictor in self.config.predictors:
+            predictor.finished(view, tokens)
+        if self.config.batching.hears_finished:
+            tpot_s = to_s(now_ns - request.first_token_ns) / (tokens - 1) if tokens > 1 else None
+            self.config.batching.finished(view, to_s(request.first_token_ns - request.arrival_ns), tpot_s)
+
+    def fork(self, parent: Request, child: Request, now_ns: int) -> bool:
+        """Let ``child`` go on from where a decoding request is, between two steps; False if there is no room for it.
+
+        The child, which was never submitted, then has all tokens of its parent but the latest, which is its own, and
+        decodes. What must be copied for it is in the next plan. If there is no room, it can be submitted as any other.
+        """
+        state, config, view = self.state, self.config, ReadOnlyRequest(child)
+        if parent.pool is None or state.lanes or len(state.running) >= self._slots:
+            return False
+        if not self.memory.can_fork(parent):
+            return False
+        if config.batching.filters_admission and not config.batching.accepts(view, len(state.running)):
+            return False
+        self._copies += self.memory.fork(parent, child)
+        if config.ordering.hears_admitted:
+            config.ordering.admitted(view, to_s(now_ns))
+        state.run(child, now_ns)
+        child.computed_tokens = parent.tokens_in_memory
+        child.cached_tokens = min(parent.prompt_tokens, child.computed_tokens)
+        child.known_output_tokens = parent.generated_tokens
+        child.first_token_ns = parent.first_token_ns
+        if state.groups is not None:
+            state.groups.group_of(child).admitted(child)
+        state.start_decoding(child)
+        return True
 
     def steps_before_shortage(self, limit: int) -> int:
         """How many steps like the one just planned, itself included, memory has room for; at most ``limit``."""
         if limit == 1:
             return 1
-        return 1 + self.pool.steps_within(self.memory.free_blocks, limit - 1, after=1)
+        return 1 + self.state.pool.steps_within(self.memory.free_blocks, limit - 1, after=1)
+
+    def scheduled(self, plan: BatchPlan) -> Iterator[tuple[Request, int]]:
+        """Each request of a plan just made with its new tokens, in scheduling order; walks the whole batch."""
+        chunk_tokens = {chunk.request.number: chunk.tokens for chunk in plan.chunks}
+        left_out = {request.number for request in plan.stalled}
+        for number, request in self.state.running.items():
+            if number in chunk_tokens:
+                yield request, chunk_tokens[number]
+            elif plan.decoding and request.pool is not None and number not in left_out:
+                yield request, 1

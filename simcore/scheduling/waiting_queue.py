@@ -5,7 +5,7 @@ from itertools import count
 from typing import Protocol
 
 from policies.ordering import Ordering
-from simcore.core.request import UNSET, Request
+from simcore.core.request import UNSET, ReadOnlyRequest, Request
 
 
 class WaitingQueue(Protocol):
@@ -95,7 +95,7 @@ class KeyedQueue:
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""
         request.ticket = next(self._tickets)
-        self._heap.push(self._ordering.key(request, now_s), request)
+        self._heap.push(self._ordering.key(ReadOnlyRequest(request), now_s), request)
         if self._since is not None:
             self._since.push((now_s,), request)
         self.size += 1
@@ -137,9 +137,9 @@ class KeyedQueue:
     def _promote(self, since: "Seniority", now_s: float) -> None:
         while (due_s := since.next_promotion_s()) is not None and due_s <= now_s:
             request = since.pop()
-            self._ordering.promoted(request)
+            self._ordering.promoted(ReadOnlyRequest(request))
             request.ticket = next(self._tickets)
-            self._heap.push(self._ordering.key(request, now_s), request)
+            self._heap.push(self._ordering.key(ReadOnlyRequest(request), now_s), request)
             self._heap.discard()
 
 

@@ -5,8 +5,8 @@ from heapq import heappop, heappush
 from simpy import Event
 
 from policies.horizon import FOREVER
-from simcore.core.clock import ARRIVAL, Alarm, Clock
 from simcore.core.request import UNSET, Request
+from simcore.service.clock import ARRIVAL, Alarm, Clock
 from simcore.service.replica import Replica
 from simcore.workload.batch import NO_TIMEOUT_NS
 

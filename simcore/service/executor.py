@@ -1,65 +1,96 @@
-"""The simulated executor: it alone knows how long each output will be."""
+"""The simulated executor: prices plans, and knows how long each output will be."""
 
-from collections.abc import Sequence
-from heapq import heappop, heappush
+from operator import attrgetter
 
-from simcore.core.decode_pool import DecodePool
+from simcore.core.batch_plan import BatchPlan
 from simcore.core.request import Request
+from simcore.core.token_gaps import StepDurations
+from simcore.cost.step_cost import StepCost
+from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.step import StepResult
+from simcore.scheduling.swapping import Swapping
+from simcore.service.output_ends import OutputEnds
+
+_BY_ADMISSION = attrgetter("admission")
 
 
 class SimulatedExecutor:
-    """Tells when the decoding requests of one replica finish.
+    """Tells how long the steps of a plan take, by their price, and who ends with them, by true output lengths.
 
-    A request's last token falls in a step of the decode pool that its origin fixes, so the next finish is the head of a
-    heap. Entries of requests that have since been preempted or stalled are recognised by admission and origin, and
-    dropped.
+    It lets no time pass: whoever asks waits on the virtual clock. With ``fast_forward`` the steps of a plan that stands
+    for more than one are executed in one jump, up to the next finish, shortage of memory or window crossing. With
+    ``schedules_ahead`` the step after the one in progress is scheduled already, whoever comes meanwhile.
     """
 
-    __slots__ = ("_finishes", "_output_tokens")
+    __slots__ = ("_cost", "_fast_forward", "_scheduler", "_schedules_ahead", "ends")
 
-    def __init__(self) -> None:
-        self._output_tokens: dict[int, int] = {}
-        self._finishes: list[tuple[int, int, int, Request]] = []
+    def __init__(
+        self, scheduler: Scheduler, cost: StepCost, fast_forward: bool = True, schedules_ahead: bool = False
+    ) -> None:
+        self._scheduler = scheduler
+        self._cost = cost
+        self._fast_forward = fast_forward
+        self._schedules_ahead = schedules_ahead
+        self.ends = OutputEnds()
 
-    def share(self, other: "SimulatedExecutor") -> None:
-        """Know the same requests as another, whose replica runs some of them."""
-        self._output_tokens = other._output_tokens
+    @property
+    def ready_ns(self) -> int:
+        """When a step may begin at the earliest."""
+        return 0
 
-    def expect(self, request: Request, output_tokens: int) -> None:
-        """Take note of the true output length of a request that was just accepted."""
-        self._output_tokens[request.number] = output_tokens
+    def outlasts_arrivals(self, plan: BatchPlan) -> bool:
+        """Whether the step after that in which a request comes is sure to be like it, as it is scheduled already.
 
-    def sample(self, request: Request) -> bool:
-        """Sample the token that a completed prefill yields; returns whether it is the request's last."""
-        request.known_output_tokens += 1
-        return request.known_output_tokens == self._output_tokens[request.number]
+        With nobody in the queue, there is nobody that it could admit.
+        """
+        return self._schedules_ahead and not self._scheduler.state.waiting.size and plan.retry_ns is None
 
-    def follow(self, request: Request) -> None:
-        """Watch a request that has joined the decode pool, or was moved in it."""
-        last_step = request.origin + request.prompt_tokens + self._output_tokens[request.number] - 1
-        heappush(self._finishes, (last_step, request.admission, request.origin, request))
+    def execute(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepResult:
+        """See ``Executor``; where the next step is scheduled already, one more may follow."""
+        state, ends = self._scheduler.state, self.ends
+        ended: list[Request] = []
+        sampled_rows = 0
+        if plan.chunks or plan.stalled:
+            sampled_rows = plan.decoding
+            for request, tokens, _ in plan.chunks:
+                if tokens == request.tokens_to_compute:
+                    sampled_rows += 1
+                    if ends.ends_next(request):
+                        ended.append(request)
+            durations_ns = self._mixed_ns(plan, start_ns, sampled_rows)
+        else:
+            durations_ns = self._decodes_ns(plan, start_ns, within_ns)
+        if state.swapping is not None:
+            durations_ns = _after_swaps(state.swapping, start_ns, durations_ns)
+        if plan.decoding:
+            ended += ends.take(state.pool, len(durations_ns), plan.stalled)
+            if len(ended) > 1:
+                ended.sort(key=_BY_ADMISSION)
+        return StepResult(durations_ns, ended, sampled_rows)
 
-    def steps_to_next_finish(self, pool: DecodePool) -> int:
-        """Decode steps until some member gets its last token; the pool must have members."""
-        finishes = self._finishes
-        while True:
-            last_step, admission, origin, request = finishes[0]
-            if request.pool is pool and (request.admission, request.origin) == (admission, origin):
-                return last_step - pool.steps
-            heappop(finishes)
+    def resume(self, result: StepResult) -> None:
+        """Take note that only the first steps of a result are executed, with which nobody ends."""
+        for request in result.ended:
+            self.ends.follow(request)
 
-    def finished(self, pool: DecodePool) -> Sequence[Request]:
-        """Take out the members whose last token the step just run has sampled, in order of their admission."""
-        finishes = self._finishes
-        if not finishes or finishes[0][0] > pool.steps:
-            return ()
-        done = []
-        while finishes and finishes[0][0] <= pool.steps:
-            _, admission, origin, request = heappop(finishes)
-            if request.pool is pool and (request.admission, request.origin) == (admission, origin):
-                done.append(request)
-        return done
+    def _mixed_ns(self, plan: BatchPlan, start_ns: int, sampled_rows: int) -> StepDurations:
+        """How long a step takes that does more than decode."""
+        return [self._cost.step_ns(plan, self._scheduler.state.pool, sampled_rows)]
 
-    def forget(self, request: Request) -> int:
-        """Drop a request that has ended; returns its true output length."""
-        return self._output_tokens.pop(request.number)
+    def _decodes_ns(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepDurations:
+        """How long the steps take that only decode: one, or as many as the plan stands for."""
+        scheduler, pool = self._scheduler, self._scheduler.state.pool
+        steps = 1
+        if plan.stable_steps > 1 and self._fast_forward:
+            steps = min(plan.stable_steps, self.ends.steps_to_next(pool))
+            for window in pool.windows:
+                steps = min(steps, window.steps_to_crossing(pool.steps))
+            steps = scheduler.steps_before_shortage(steps)
+        more = 1 if steps > 1 and within_ns > 0 and self.outlasts_arrivals(plan) else 0
+        return self._cost.decode_steps_ns(pool, steps, within_ns, more)
+
+
+def _after_swaps(swapping: Swapping, start_ns: int, durations_ns: StepDurations) -> StepDurations:
+    """The step that moves blocks takes so much longer, and is one."""
+    transfers_ns = swapping.space.busy_until_ns - start_ns
+    return [int(durations_ns[0]) + transfers_ns] if transfers_ns > 0 else durations_ns

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from simcore.core.batch_plan import BatchPlan
-from simcore.core.clock import Clock
 from simcore.core.request import Request
 from simcore.core.token_gaps import StepDurations
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
 from simcore.recording.recorder import Recorder
 from simcore.scheduling.scheduler import Scheduler
-from simcore.service.execution import Execution
+from simcore.scheduling.step import StepResult
+from simcore.service.clock import Clock
 from simcore.service.executor import SimulatedExecutor
-from simcore.service.replica import Replica
+from simcore.service.replica import Replica, ReplicaConfig
 
 
 class Pipeline:
@@ -59,23 +59,29 @@ class Pipeline:
             lane.look_again()
 
 
-class StagedExecution(Execution):
+class StagedExecutor(SimulatedExecutor):
     """Executes each step in one stage after the other, when those that entered before have left it."""
 
     __slots__ = ("_stages",)
 
-    def __init__(self, scheduler: Scheduler, cost: StepCost, executor: SimulatedExecutor, stages: Pipeline) -> None:
-        super().__init__(scheduler, cost, executor, fast_forward=False, schedules_ahead=False)
+    def __init__(self, scheduler: Scheduler, cost: StepCost, stages: Pipeline) -> None:
+        super().__init__(scheduler, cost, fast_forward=False)
         self._stages = stages
 
-    def durations_ns(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepDurations:
-        """See ``Execution``: always one step."""
-        self.sampled_rows = self.rows_sampled(plan)
+    @property
+    def ready_ns(self) -> int:
+        """When the first stage is free."""
+        return self._stages.entry_ns
+
+    def _mixed_ns(self, plan: BatchPlan, start_ns: int, sampled_rows: int) -> StepDurations:
         cost = self._stages.cost
-        computing_ns = cost.computing_ns(plan, self._scheduler.pool, self.sampled_rows)
+        computing_ns = cost.computing_ns(plan, self._scheduler.state.pool, sampled_rows)
         chunks = [(tokens, computed) for _, tokens, computed in plan.chunks]
         sending_ns = cost.sending_ns(cost.sent_tokens(chunks, plan.decoding))
         return [self._stages.enter(start_ns, computing_ns, sending_ns) - start_ns]
+
+    def _decodes_ns(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepDurations:
+        return self._mixed_ns(plan, start_ns, plan.decoding)
 
 
 class InFlightBatch(Replica):
@@ -93,20 +99,18 @@ class InFlightBatch(Replica):
         scheduler: Scheduler,
         cost: StepCost,
         recorder: Recorder,
-        pipeline: Pipeline,
-        measure_since_ns: int = 0,
-        check: bool = False,
+        config: ReplicaConfig,
+        stages: Pipeline,
     ) -> None:
-        pipeline.lanes.append(self)
-        alone = fast_forward = False
-        super().__init__(
-            clock, index, scheduler, cost, recorder, measure_since_ns, alone, fast_forward, check, pipeline=pipeline
-        )
-        self._stages = pipeline
-        self._execution = StagedExecution(scheduler, cost, self._executor, pipeline)
-        first = pipeline.lanes[0]
+        self._stages = stages
+        stages.lanes.append(self)
+        super().__init__(clock, index, scheduler, cost, recorder, config)
+        first = stages.lanes[0]
         if first is not self:
             self.requests.share(first.requests)
+
+    def _make_executor(self, cost: StepCost) -> SimulatedExecutor:
+        return StagedExecutor(self.scheduler, cost, self._stages)
 
     def look_again(self) -> None:
         """Plan anew if there is nothing to do."""
@@ -114,18 +118,19 @@ class InFlightBatch(Replica):
 
     def give_up(self, request: Request, reason: str) -> None:
         """See ``Replica``; the batch that has the request aborts it, at once if it only waits."""
-        holders = [lane for lane in self._stages.lanes if request.number in lane.scheduler.running]
+        holders = [lane for lane in self._stages.lanes if request.number in lane.scheduler.state.running]
         if holders:
             Replica.give_up(holders[0], request, reason)
-        else:
-            super().give_up(request, reason)
-            self.requests.given_up.remove(request)  # others there may be in a step that is not done
-            self.requests.abort(request)
+        else:  # others there may be in a step that is not done
+            self.requests.give_up(request, reason)
+            self.scheduler.drop(request)
+            self.requests.forget(request)
+            self._look_again()
 
     def _look_again(self) -> None:
         self._stages.wake()
 
-    def _end(self, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int) -> None:
-        super()._end(plan, start_ns, durations_ns, now_ns)
-        if self.scheduler.waiting.size:
+    def _end(self, plan: BatchPlan, start_ns: int, result: StepResult, now_ns: int) -> None:
+        super()._end(plan, start_ns, result, now_ns)
+        if self.scheduler.state.waiting.size:
             self._stages.wake()

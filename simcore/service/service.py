@@ -9,13 +9,16 @@ from simpy import Event
 from policies.admission import Admission
 from policies.horizon import FOREVER
 from policies.routing import Routing
-from simcore.core.clock import ARRIVAL, Alarm, Clock, to_s
+from simcore.core.clock import to_s
 from simcore.core.content import Content
-from simcore.core.request import Request
+from simcore.core.request import ReadOnlyRequest, Request
 from simcore.recording.recorder import Recorder
+from simcore.scheduling.room import blocks_kept_from
 from simcore.service.api_server import ApiServer
 from simcore.service.client_timeouts import ClientTimeouts
+from simcore.service.clock import ARRIVAL, Alarm, Clock
 from simcore.service.replica import Replica
+from simcore.service.service_counts import ServiceCounts
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
@@ -35,8 +38,8 @@ class Router:
 
     A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, or than the ``group_blocks``
     of a data-parallel group, in which it stays, could never be served, nor a prompt longer than the batching policy
-    takes. What could be must pass every admission policy. The router is itself the ``ServiceView`` that these see. All
-    ``samples`` of a request, which arrive one after another, go to one replica.
+    takes. What could be must pass every admission policy. All ``samples`` of a request, which arrive one after
+    another, go to one replica.
     """
 
     def __init__(
@@ -59,27 +62,14 @@ class Router:
             for replica in replicas:
                 replica.requests.tell(self._note_finished, self._note_dropped)
         self._replicas = replicas
-        self._views = [replica.scheduler for replica in replicas]
+        self._views = [replica.scheduler.view for replica in replicas]
+        self._first = replicas[0].scheduler
+        self._service = ServiceCounts(self._views, [replica.scheduler.memory for replica in replicas])
         self._routing = routing
         self._max_context_tokens = max_context_tokens
-        self._longest_prompt_tokens = self._views[0].batching.longest_prompt_tokens
+        self._longest_prompt_tokens = self._first.config.batching.longest_prompt_tokens
         self._recorder = recorder
         self._client_timeouts = ClientTimeouts(clock)
-
-    @property
-    def waiting_requests(self) -> int:
-        """Requests in the queues of all replicas."""
-        return sum(view.waiting_requests for view in self._views)
-
-    @property
-    def running_requests(self) -> int:
-        """Requests that hold KV memory on any replica."""
-        return sum(view.running_requests for view in self._views)
-
-    @property
-    def kv_used_share(self) -> float:
-        """Share of the KV blocks not pinned that are in use, on the replica where it is greatest."""
-        return max(1 - view.free_blocks / view.memory.unpinned_blocks for view in self._views)
 
     def receive(self, request: Request, output_tokens: int) -> None:
         """Send on, or turn away, a request that arrives now; it would generate ``output_tokens``."""
@@ -104,43 +94,43 @@ class Router:
     def _choose(self, request: Request) -> Replica:
         whole = request.number // self._samples
         if self._samples == 1 or self._latest is None or self._latest[0] != whole:
-            self._latest = whole, self._replicas[self._routing.choose(request, self._views)]
+            self._latest = whole, self._replicas[self._routing.choose(ReadOnlyRequest(request), self._views)]
         return self._latest[1]
 
     def _fits_memory(self, request: Request, tokens: int) -> bool:
         """Whether this request could hold so many tokens with a replica to itself."""
-        scheduler = self._views[0]
-        room = scheduler.memory.total_for(request) - scheduler.blocks_kept_from(request.priority)
+        scheduler = self._first
+        room = scheduler.memory.total_for(request) - blocks_kept_from(scheduler.state, request.priority)
         return self._most_blocks(request, tokens) <= room
 
     def _most_blocks(self, request: Request, tokens: int) -> int:
-        return self._views[0].memory.most_blocks(tokens, request)
+        return self._first.memory.most_blocks(tokens, request)
 
     def _rejection(self, request: Request) -> str | None:
-        now_s = to_s(self._clock.now_ns)
+        now_s, view = to_s(self._clock.now_ns), ReadOnlyRequest(request)
         for replica in self._replicas:
             replica.catch_up()
         for policy in self._admission:
-            reason = policy.rejects(request, self, now_s)
+            reason = policy.rejects(view, self._service, now_s)
             if reason is not None:
                 return reason
         for policy in self._admission:
-            policy.accepted(request, now_s)
+            policy.accepted(view, now_s)
         return None
 
     def _note_finished(self, request: Request) -> None:
         ttft_s = to_s(request.first_token_ns - request.arrival_ns)
         for policy in self._admission:
-            policy.finished(request, ttft_s, to_s(self._clock.now_ns))
+            policy.finished(ReadOnlyRequest(request), ttft_s, to_s(self._clock.now_ns))
 
     def _note_dropped(self, request: Request) -> None:
         for policy in self._admission:
-            policy.dropped(request, to_s(self._clock.now_ns))
+            policy.dropped(ReadOnlyRequest(request), to_s(self._clock.now_ns))
 
     def _reject(self, request: Request, reason: str) -> None:
         self._recorder.request_rejected(request, NO_REPLICA, self._clock.now_ns, reason)
         if request.done is not None:
-            request.done.succeed(False)
+            request.done(False)
 
 
 def open_loop(
@@ -185,7 +175,7 @@ def _timeouts_ns(batch: RequestBatch) -> Iterator[tuple[int, int] | None]:
     return zip(*both, strict=False)
 
 
-def arriving(number: int, now_ns: int, sent: Sent, done: Event | None = None) -> Request:
+def arriving(number: int, now_ns: int, sent: Sent, done: Callable[[bool], object] | None = None) -> Request:
     """The request that arrives now."""
     prompt_tokens, _, limit, tenant, priority, content, timeouts_ns = sent
     request = Request(number, now_ns, prompt_tokens, limit, tenant, priority, content, done)
@@ -206,7 +196,7 @@ def _client(
 ) -> Generator[Event, Any, None]:
     for number, sent in supply:
         done = Event(clock)
-        request = arriving(number, clock.now_ns, sent, done)
+        request = arriving(number, clock.now_ns, sent, done.succeed)
         passes_ns = api.passes_ns(clock.now_ns, request.prompt_tokens)
         if passes_ns > clock.now_ns:
             yield clock.timeout(passes_ns - clock.now_ns)

@@ -5,8 +5,8 @@ from typing import Any
 
 from simpy import Event
 
-from simcore.core.clock import Clock
 from simcore.service.api_server import ApiServer
+from simcore.service.clock import Clock
 from simcore.service.service import Progress, Router, arriving, as_sent
 from simcore.workload.sessions import Sessions
 
@@ -77,7 +77,7 @@ class SessionSender:
         done = Event(self._clock)
         done.callbacks.append(self._when_ended(place))
         now_ns = self._clock.now_ns
-        request = arriving(place, now_ns, sent, done)
+        request = arriving(place, now_ns, sent, done.succeed)
         passes_ns = self._api.passes_ns(now_ns, request.prompt_tokens)
         if passes_ns > now_ns:
             timeout = self._clock.timeout(passes_ns - now_ns)

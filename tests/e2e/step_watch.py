@@ -15,6 +15,7 @@ from simcore.cost.roofline import attended_pairs
 from simcore.cost.step_cost import StepCost
 from simcore.cost.term import StepCounts
 from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.step import StepResult
 from simcore.service.replica import Replica
 
 NS_PER_S = 1_000_000_000
@@ -38,20 +39,20 @@ class StepWatch:
 
     def see(self, replica: Replica, plan: BatchPlan, start_ns: int, durations_ns: StepDurations) -> None:
         """Check a step that is about to be committed."""
-        scheduler = replica.scheduler
+        scheduler, state = replica.scheduler, replica.scheduler.state
         assert len(durations_ns) == 1
         duration_ns = int(durations_ns[0])
         left_out = {request.number for request in plan.stalled}
         decoding = [
-            scheduler.pool.context_of(request.origin)
-            for request in scheduler.running.values()
+            state.pool.context_of(request.origin)
+            for request in state.running.values()
             if request.pool is not None and request.number not in left_out
         ]
         assert len(decoding) == plan.decoding
         _keeps_limits(replica.scheduler, plan, *self.limits[id(scheduler)])
-        expected_ns = _price_ns(replica._execution._cost, plan, decoding)
+        expected_ns = _price_ns(replica._executor._cost, plan, decoding)
         assert abs(duration_ns - expected_ns) <= 1, "the step's price is not that of its requests taken one by one"
-        in_system = scheduler.running_requests + scheduler.waiting_requests
+        in_system = state.running_requests + state.waiting_requests
         self.steps[replica.index].append((start_ns, start_ns + duration_ns, in_system))
         self.block_ns += scheduler.memory.used_blocks * duration_ns
         self.stalled_steps += bool(plan.stalled)
@@ -83,16 +84,14 @@ def watching() -> Iterator[StepWatch]:
     decide, commit = Scheduler.plan, Replica._end
 
     def plan_and_watch(self: Scheduler, now_ns: int) -> BatchPlan:
-        alone = self.running_requests + self.waiting_requests == 1
-        watch.limits[id(self)] = self.batching.limits(self, now_ns / NS_PER_S), alone
+        alone = self.state.running_requests + self.state.waiting_requests == 1
+        watch.limits[id(self)] = self.config.batching.limits(self.view, now_ns / NS_PER_S), alone
         return decide(self, now_ns)
 
-    def commit_and_watch(
-        self: Replica, plan: BatchPlan, start_ns: int, durations_ns: StepDurations, now_ns: int
-    ) -> None:
-        watch.see(self, plan, start_ns, durations_ns)
+    def commit_and_watch(self: Replica, plan: BatchPlan, start_ns: int, result: StepResult, now_ns: int) -> None:
+        watch.see(self, plan, start_ns, result.durations_ns)
         before = {number: (request, request.generated_tokens) for number, request in self.requests.by_number.items()}
-        commit(self, plan, start_ns, durations_ns, now_ns)
+        commit(self, plan, start_ns, result, now_ns)
         watch.note_tokens(before, now_ns)
 
     with patch.object(Scheduler, "plan", plan_and_watch), patch.object(Replica, "_end", commit_and_watch):
@@ -102,7 +101,7 @@ def watching() -> Iterator[StepWatch]:
 def _keeps_limits(scheduler: Scheduler, plan: BatchPlan, limits: StepLimits, alone: bool) -> None:
     tokens = plan.decoding + plan.prefill_tokens
     assert 1 <= tokens <= limits.max_batched_tokens
-    assert scheduler.running_requests <= limits.max_running_requests
+    assert scheduler.state.running_requests <= limits.max_running_requests
     assert sum(chunk.tokens for chunk in plan.chunks) == plan.prefill_tokens
     assert not (plan.preempted and plan.admitted), "a step that preempts admits nobody"
     assert not plan.stalled or tokens == limits.max_batched_tokens, "decodes stall only when the budget is spent"

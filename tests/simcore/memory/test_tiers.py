@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from simcore.core.clock import Clock
 from simcore.memory.link import KINDS, Link
 from simcore.memory.tier import Tier
 from simcore.memory.tiers import TierChain
+from simcore.service.clock import Clock
 
 BLOCK_BYTES = 100
 

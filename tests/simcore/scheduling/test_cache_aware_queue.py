@@ -8,6 +8,7 @@ from policies.preemption.latest import Latest
 from simcore.core.content import Content, Run
 from simcore.core.request import Request
 from simcore.memory import KVBlockManager
+from simcore.scheduling.config import SchedulerConfig
 from simcore.scheduling.scheduler import Scheduler
 
 
@@ -18,27 +19,27 @@ def request_of(number, *runs):
 
 def scheduler_of(look_ahead=128, **limits):
     memory = KVBlockManager(100, 4, prefix_caching=True)
-    return Scheduler(LongestPrefixFirst(look_ahead), ChunkedPrefill(**limits), Latest(), memory)
+    return Scheduler(SchedulerConfig(LongestPrefixFirst(look_ahead), ChunkedPrefill(**limits), Latest()), memory)
 
 
 def admitted(scheduler):
     """The requests that the next steps admit, in order; each ends at once."""
     order = []
-    while scheduler.waiting.size:
+    while scheduler.state.waiting.size:
         plan = scheduler.plan(len(order))
-        for request in scheduler.commit_chunks(plan):
+        for request in scheduler.state.commit_chunks(plan):
             order.append(request.number)
             request.known_output_tokens += 1
-            scheduler.finish(request)
+            scheduler.state.finish(request)
     return order
 
 
 def with_a_served_prompt(**options):
     scheduler = scheduler_of(max_running_requests=1, **options)
-    scheduler.submit(request_of(0, (0, 40)), 0.0)
+    scheduler.submit(request_of(0, (0, 40)), 0)
     assert admitted(scheduler) == [0]
     for number, cached in enumerate([0, 8, 20, 8], start=1):
-        scheduler.submit(request_of(number, (0, cached), (1000 * number, 10)), 0.0)
+        scheduler.submit(request_of(number, (0, cached), (1000 * number, 10)), 0)
     return scheduler
 
 
@@ -54,8 +55,8 @@ def test_a_queue_that_is_too_long_is_in_order_of_arrival_until_it_is_not(look_ah
 
 def test_what_one_admission_caches_counts_from_the_next_step_on():
     scheduler = scheduler_of(max_running_requests=2)
-    scheduler.submit(request_of(0, (0, 40)), 0.0)
-    scheduler.submit(request_of(1, (500, 12)), 0.0)
-    scheduler.submit(request_of(2, (0, 40), (900, 4)), 0.0)
+    scheduler.submit(request_of(0, (0, 40)), 0)
+    scheduler.submit(request_of(1, (500, 12)), 0)
+    scheduler.submit(request_of(2, (0, 40), (900, 4)), 0)
     assert admitted(scheduler) == [0, 1, 2]
-    assert scheduler.running == {}
+    assert scheduler.state.running == {}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from simcore.build.simulation import Simulation
-from simcore.core.clock import Clock
 from simcore.cost.assumptions import HostOverhead
 from simcore.service.api_server import ApiServer
+from simcore.service.clock import Clock
 from simcore.service.session_sender import SessionSender
 from tests.e2e.scenarios import differences
 
@@ -117,7 +117,7 @@ def test_requests_bring_their_content(tmp_path):
 
         def receive(self, request, output_tokens):
             self.received.append((request, output_tokens))
-            request.done.succeed()
+            request.done(True)
 
     tenants = [{"name": "a", "share": 0.5, "priority": 2}, {"name": "b", "share": 0.5, "max_output_tokens": 9}]
     workload = prepare(tmp_path, tenants=tenants).workload

@@ -2,26 +2,28 @@ import pytest
 
 from simcore.core.decode_pool import DecodePool
 from simcore.core.request import Request
-from simcore.service.executor import SimulatedExecutor
+from simcore.service.output_ends import OutputEnds
 
 
 class Service:
-    """An executor and a pool, with the moves of a scheduler."""
+    """Ends of outputs and a pool, with the moves of a scheduler."""
 
     def __init__(self):
-        self.executor, self.pool, self.admissions = SimulatedExecutor(), DecodePool(16), 0
+        self.ends, self.pool, self.admissions = OutputEnds(), DecodePool(16), 0
 
     def prefill(self, request, output_tokens=None):
         """Admit a request and sample its next token; join the pool unless that was the last."""
         if output_tokens is not None:
-            self.executor.expect(request, output_tokens)
+            self.ends.expect(request, output_tokens)
         self.admissions += 1
         request.admission = self.admissions
-        if self.executor.sample(request):
+        last = self.ends.ends_next(request)
+        request.known_output_tokens += 1
+        if last:
             return True
         request.pool = self.pool
         request.origin = self.pool.join(request.prompt_tokens + request.known_output_tokens - 1)
-        self.executor.follow(request)
+        self.ends.follow(request)
         return False
 
     def leave(self, request):
@@ -36,14 +38,14 @@ def test_requests_finish_after_as_many_steps_as_their_outputs_are_long():
     assert not service.prefill(long, 6)
     service.pool.advance(2)
     assert not service.prefill(short, 3)
-    assert service.executor.steps_to_next_finish(service.pool) == 2
+    assert service.ends.steps_to_next(service.pool) == 2
     service.pool.advance(2)
-    assert service.executor.finished(service.pool) == [short]
+    assert service.ends.take(service.pool, 0) == [short]
     service.leave(short)
-    assert service.executor.steps_to_next_finish(service.pool) == 1
+    assert service.ends.steps_to_next(service.pool) == 1
     service.pool.advance(1)
-    assert service.executor.finished(service.pool) == [long]
-    assert service.executor.forget(long) == 6
+    assert service.ends.take(service.pool, 0) == [long]
+    assert service.ends.forget(long) == 6
 
 
 def test_those_that_finish_together_do_so_in_order_of_admission():
@@ -52,7 +54,7 @@ def test_those_that_finish_together_do_so_in_order_of_admission():
     service.prefill(first, 4)
     service.prefill(second, 4)
     service.pool.advance(3)
-    assert service.executor.finished(service.pool) == [first, second]
+    assert service.ends.take(service.pool, 0) == [first, second]
 
 
 def test_a_single_token_is_over_with_the_prefill():
@@ -74,9 +76,9 @@ def test_a_preempted_request_finishes_later_and_once():
     service.prefill(request)
     assert request.origin == before
     assert request.generated_tokens == 3
-    assert service.executor.steps_to_next_finish(service.pool) == 2
+    assert service.ends.steps_to_next(service.pool) == 2
     service.pool.advance(2)
-    assert service.executor.finished(service.pool) == [request]
+    assert service.ends.take(service.pool, 0) == [request]
 
 
 @pytest.mark.parametrize("stalls", [1, 3])
@@ -89,8 +91,8 @@ def test_a_stalled_request_finishes_as_much_later(stalls):
         held = service.pool.leave(request.origin)
         service.pool.advance(1)
         request.origin = service.pool.join(held)
-        service.executor.follow(request)
+        service.ends.follow(request)
     service.pool.advance(3)
-    assert service.executor.finished(service.pool) == []
+    assert service.ends.take(service.pool, 0) == []
     service.pool.advance(1)
-    assert service.executor.finished(service.pool) == [request]
+    assert service.ends.take(service.pool, 0) == [request]

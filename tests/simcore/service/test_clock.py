@@ -1,7 +1,8 @@
 import pytest
 
 from policies.horizon import FOREVER
-from simcore.core.clock import ARRIVAL, PLAN, STEP_END, Alarm, Clock, to_ns, to_s
+from simcore.core.clock import to_ns, to_s
+from simcore.service.clock import ARRIVAL, PLAN, STEP_END, Alarm, Clock
 
 
 def test_events_of_the_same_nanosecond_come_in_their_stated_order():

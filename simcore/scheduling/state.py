@@ -1,98 +1,77 @@
 """The requests of a scheduler: which wait, which run, what they hold, and how they pass from one to the other."""
 
 from collections import deque
-from collections.abc import Iterator
 
-from policies.batching import Batching
-from policies.ordering import CacheAwareOrdering, GroupOrdering, Ordering
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.decode_pool import DecodePool
-from simcore.core.request import UNSET, Request
+from simcore.core.request import UNSET, ReadOnlyRequest, Request
 from simcore.memory import KVMemory
-from simcore.scheduling.cache_aware_queue import CacheAwareQueue
-from simcore.scheduling.displacement import Displacement
+from simcore.scheduling.config import SchedulerConfig
 from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.loading import Loading
-from simcore.scheduling.scheduler_view import SchedulerView
+from simcore.scheduling.queues import waiting_queue
+from simcore.scheduling.running_keys import RunningKeys, running_keys
 from simcore.scheduling.swapping import Swapping
-from simcore.scheduling.waiting_queue import KeyedQueue, WaitingQueue
+from simcore.scheduling.waiting_queue import WaitingQueue
 
 
-class SchedulerState(SchedulerView):
+class SchedulerState:
     """Follows requests from the queue to their end, and takes and frees the KV memory that they hold meanwhile.
 
     A request waits, runs and prefills, runs and decodes, and is complete. Any may be dropped; one that runs may be
     preempted, and then waits again, or is swapped out until it runs on.
 
-    With ``ends_late`` a step is planned before the result of the one before it is known. So who has got its last token
-    is ``ending`` for one plan more: it keeps its slot and memory, but is not served again.
+    ``incoming`` are requests that are not to be seen yet, each with the time it came, ``lanes`` the states of all
+    batches that a replica has in flight, where it has several. ``ending`` are those that have got their last token and
+    are released with the next plan, ``generates_for_others`` those whose outputs others may say too.
     """
 
     __slots__ = (
         "_admissions",
-        "_batching_forgets",
-        "_displacement",
         "_frees_window_blocks",
-        "_generates_for_others",
-        "_last_plan",
-        "_latest_decoding_admission",
-        "_ordering_forgets",
-        "batching",
+        "config",
         "ending",
-        "ends_late",
+        "generates_for_others",
         "groups",
         "incoming",
+        "keys",
+        "lanes",
+        "last_plan",
+        "latest_decoding_admission",
         "loading",
         "memory",
         "now_s",
-        "ordering",
         "pool",
         "prefilling",
         "running",
-        "step_price",
         "swapping",
         "waiting",
     )
 
     def __init__(
-        self,
-        ordering: Ordering,
-        batching: Batching,
-        memory: KVMemory,
-        window_tokens: tuple[int, ...] = (),
-        loading: Loading | None = None,
-        swapping: Swapping | None = None,
-        ends_late: bool = False,
+        self, config: SchedulerConfig, memory: KVMemory, loading: Loading | None, swapping: Swapping | None
     ) -> None:
-        self.now_s = 0.0
-        self.ends_late = ends_late
-        self.ending: dict[int, Request] = {}
-        self._generates_for_others: dict[int, Request] = {}
-        self._last_plan = BatchPlan()
-        self.step_price = None
-        self.ordering = ordering
-        self.batching = batching
+        self.config = config
         self.memory = memory
         self.loading = loading
         self.swapping = swapping
+        self.now_s = 0.0
         self.incoming: deque[tuple[int, Request]] = deque()
         self.running: dict[int, Request] = {}
         self.prefilling: dict[int, Request] = {}
-        self.pool = DecodePool(memory.block_size_tokens, window_tokens, memory.blocks_each)
-        self.groups: GroupedQueue | None = None
-        self.waiting: WaitingQueue
-        if isinstance(ordering, GroupOrdering):
-            self.waiting = self.groups = GroupedQueue(ordering, self.pool)
-        elif isinstance(ordering, CacheAwareOrdering):
-            self.waiting = CacheAwareQueue(ordering, memory)
-        else:
-            self.waiting = KeyedQueue(ordering)
+        self.pool = DecodePool(memory.block_size_tokens, config.window_tokens, memory.blocks_each)
+        self.lanes: tuple[SchedulerState, ...] = ()
+        self.ending: dict[int, Request] = {}
+        self.generates_for_others: dict[int, Request] = {}
+        self.last_plan = BatchPlan()
+        self.waiting: WaitingQueue = waiting_queue(config.ordering, memory, self.pool)
+        self.groups = self.waiting if isinstance(self.waiting, GroupedQueue) else None
+        self.keys: RunningKeys | None = None
+        if config.ordering.preemptive:
+            self.keys = running_keys(config.ordering, memory, self.running, self.prefilling, self.pool)
         self._frees_window_blocks = memory.releases
-        self._batching_forgets = type(batching).ended is not Batching.ended
-        self._ordering_forgets = type(ordering).ended is not Ordering.ended
         self._admissions = 0
-        self._latest_decoding_admission = 0
-        self._displacement = Displacement(self) if ordering.preemptive else None
+        self.latest_decoding_admission = 0
 
     def share(self, first: "SchedulerState") -> None:
         """Fill other batches of the same replica: with its queue, its slots, and its memory already."""
@@ -100,6 +79,36 @@ class SchedulerState(SchedulerView):
         self.waiting = first.waiting
         for lane in first.lanes:
             lane.lanes = first.lanes
+
+    @property
+    def running_requests(self) -> int:
+        """Requests that run, in all batches in flight."""
+        return sum(len(lane.running) for lane in self.lanes) if self.lanes else len(self.running)
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests that wait to run: in the queue or before it, for their prefix to be loaded, or in swap space."""
+        waiting = self.waiting.size + len(self.incoming)
+        if self.loading is not None:
+            waiting += self.loading.size
+        return waiting if self.swapping is None else waiting + len(self.swapping.away)
+
+    def some_are_away(self) -> bool:
+        """Whether some request is swapped out."""
+        return self.swapping is not None and len(self.swapping.away) > 0
+
+    def queue_is_next(self) -> bool:
+        """Whether somebody is in the queue and nobody goes before."""
+        ready = self.loading is not None and self.loading.ready
+        return self.waiting.size > 0 and not ready and not self.some_are_away()
+
+    def next_request(self) -> Request | None:
+        """The request to admit next: nobody while some are swapped out."""
+        if self.queue_is_next():
+            return self.waiting.first(self.now_s)
+        if self.loading is not None and self.loading.ready and not self.some_are_away():
+            return self.loading.ready[0]
+        return None
 
     def submit(self, request: Request, now_s: float) -> None:
         """Enter a request into the queue."""
@@ -109,20 +118,22 @@ class SchedulerState(SchedulerView):
 
     def start(self, request: Request, tokens: int, plan: BatchPlan, now_ns: int) -> None:
         """Let an admitted request run; the plan has its first chunk of ``tokens`` tokens."""
+        self.run(request, now_ns)
+        self.prefilling[request.number] = request
+        plan.add_chunk(request, tokens)
+        plan.admitted += 1
+
+    def run(self, request: Request, now_ns: int) -> None:
+        """Count a request among those that run, as the last to be admitted."""
         self._admissions += 1
         request.admission = self._admissions
         if request.first_scheduled_ns == UNSET:
             request.first_scheduled_ns = now_ns
         self.running[request.number] = request
-        self.prefilling[request.number] = request
-        plan.add_chunk(request, tokens)
-        plan.admitted += 1
 
     def resume(self, request: Request, decoding: bool) -> None:
         """Let a swapped-in request run on where it was."""
-        self._admissions += 1
-        request.admission = self._admissions
-        self.running[request.number] = request
+        self.run(request, request.first_scheduled_ns)
         if self.groups is not None:
             self.groups.group_of(request).admitted(request)
         if decoding:
@@ -145,24 +156,24 @@ class SchedulerState(SchedulerView):
 
     def start_decoding(self, request: Request, new_tokens: int = 1) -> None:
         """Let a request decode whose prefill is complete and whose next token is known, of which ``new_tokens`` is."""
-        self._latest_decoding_admission = max(self._latest_decoding_admission, request.admission)
+        self.latest_decoding_admission = max(self.latest_decoding_admission, request.admission)
         request.pool = self.pool
         request.origin = self.pool.join(request.computed_tokens)
         if self._frees_window_blocks:
             self.memory.decodes(request)
         if self.groups is not None:
             self.groups.group_of(request).joined(request, new_tokens)
-        if self._displacement is not None:
-            self._displacement.decodes(request, self.now_s)
+        if self.keys is not None:
+            self.keys.decodes(request, self.now_s)
         if request.content is not None and request.content.output:
-            self._generates_for_others[request.number] = request
+            self.generates_for_others[request.number] = request
 
     def publish_generated(self, plan: BatchPlan) -> None:
         """Let others find the blocks that the planned step fills with what was generated, as far as that is known."""
         left_out = {request.number for request in plan.stalled}
-        for number, request in self._generates_for_others.items():
+        for number, request in self.generates_for_others.items():
             if plan.decoding and number not in left_out:
-                self.memory.publish_generated(request, request.tokens_in_memory + 1 - self.ends_late)
+                self.memory.publish_generated(request, request.tokens_in_memory + 1 - self.config.ends_late)
 
     def commit_decodes(self, plan: BatchPlan, steps: int) -> None:
         """Take note that the plan's decoding requests gained ``steps`` tokens each."""
@@ -190,8 +201,8 @@ class SchedulerState(SchedulerView):
                 self.memory.decodes(request)
             if self.groups is not None:
                 self.groups.group_of(request).moved(1)
-            if self._displacement is not None:
-                self._displacement.decodes(request, self.now_s)
+            if self.keys is not None:
+                self.keys.decodes(request, self.now_s)
 
     def _pass_step(self) -> None:
         """Take note of one decode step, and take back the blocks that have left windows with it."""
@@ -209,8 +220,8 @@ class SchedulerState(SchedulerView):
             return
         self.take_memory(request, granted_tokens)
         request.computed_tokens = 0
-        if self._batching_forgets:
-            self.batching.ended(request)
+        if self.config.batching.hears_ended:
+            self.config.batching.ended(ReadOnlyRequest(request))
         self.waiting.push(request, now_s)
 
     def take_memory(self, request: Request, granted_tokens: int) -> None:
@@ -226,18 +237,33 @@ class SchedulerState(SchedulerView):
         self.memory.release(request, comes_back=True)
         request.computed_tokens = 0
         request.preemptions += 1
-        if self._batching_forgets:
-            self.batching.ended(request)
+        if self.config.batching.hears_ended:
+            self.config.batching.ended(ReadOnlyRequest(request))
         self.waiting.push(request, self.now_s)
+
+    def make_room(self, plan: BatchPlan, blocks: int, keep: int = 0) -> None:
+        """Preempt requests that have loaded but not begun to run, until so many blocks are free; the last go first.
+
+        All but the first ``keep`` may go. They lost nothing but time, and nobody who runs must give way to them.
+        """
+        loading = self.loading
+        while loading is not None and len(loading.ready) > keep and blocks > self.memory.free_blocks:
+            request = loading.ready.pop()
+            self.send_back(request)
+            plan.preempted = [*plan.preempted, request]
 
     def finish(self, request: Request) -> None:
         """Free what a running request holds, at once or after the next plan: it is complete."""
-        if self.ends_late:
+        if self.config.ends_late:
             request.unknown_tokens = self._leave(request, True)
             self.ending[request.number] = request
         else:
             self._free(request, True)
             self._forget(request)
+
+    def goes_on(self, request: Request) -> bool:
+        """Whether a request runs and has not got its last token."""
+        return request.number in self.running and request.number not in self.ending
 
     def release_ended(self) -> list[Request]:
         """Free what those hold that were ending when the last step was planned; returns them."""
@@ -270,7 +296,7 @@ class SchedulerState(SchedulerView):
         self._forget(request)
 
     def _free(self, request: Request, finished: bool, granted_tokens: int = 0, comes_back: bool = False) -> None:
-        request.unknown_tokens = self.ends_late and self._in_flight(request)
+        request.unknown_tokens = self.config.ends_late and self._in_flight(request)
         self._leave(request, finished)
         self.memory.release(request, granted_tokens, comes_back)
         request.unknown_tokens = 0
@@ -285,28 +311,18 @@ class SchedulerState(SchedulerView):
             request.known_output_tokens = request.generated_tokens
             request.computed_tokens = self.pool.leave(request.origin)
             request.pool = None
-            self._generates_for_others.pop(request.number, None)
+            self.generates_for_others.pop(request.number, None)
         return decoding
 
     def _in_flight(self, request: Request) -> bool:
         """Whether the step planned last decodes a request, so that a plan made meanwhile does not know its result."""
         if request.pool is None or request.generated_tokens == request.known_output_tokens:
             return False
-        return self._last_plan.decoding > 0 and request not in self._last_plan.stalled
+        return self.last_plan.decoding > 0 and request not in self.last_plan.stalled
 
     def _forget(self, request: Request) -> None:
         """Tell policies that keep books of requests that one is no more."""
-        if self._ordering_forgets:
-            self.ordering.ended(request)
-        if self._batching_forgets:
-            self.batching.ended(request)
-
-    def scheduled(self, plan: BatchPlan) -> Iterator[tuple[Request, int]]:
-        """Each request of a plan just made with its new tokens, in scheduling order; walks the whole batch."""
-        chunk_tokens = {chunk.request.number: chunk.tokens for chunk in plan.chunks}
-        left_out = {request.number for request in plan.stalled}
-        for number, request in self.running.items():
-            if number in chunk_tokens:
-                yield request, chunk_tokens[number]
-            elif plan.decoding and request.pool is not None and number not in left_out:
-                yield request, 1
+        if self.config.ordering.hears_ended:
+            self.config.ordering.ended(ReadOnlyRequest(request))
+        if self.config.batching.hears_ended:
+            self.config.batching.ended(ReadOnlyRequest(request))

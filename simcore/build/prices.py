@@ -1,0 +1,65 @@
+"""What steps of a scenario cost, from its model, its accelerator and its host."""
+
+from pathlib import Path
+
+from simcore.build.memory_plan import kv_format, weight_dtype
+from simcore.build.parallelism import split_of
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.clock import to_s
+from simcore.core.decode_pool import DecodePool
+from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
+from simcore.cost.fabric import Fabric
+from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.pipeline import PipelineCost
+from simcore.cost.profile_choice import ROOFLINE, chosen_profile, fallback_profiles, needed_kinds
+from simcore.cost.roofline import Roofline
+from simcore.cost.step_cost import StepCost
+from simcore.hardware import Accelerator
+from simcore.models import ModelSpec
+from simcore.scenario import Scenario
+from simcore.scheduling.view import StepPrice
+
+
+def kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator) -> KernelPrices:
+    """The prices of single kernels: measured where a profile has them, else by roofline."""
+    cluster, choice = scenario.cluster, scenario.pricing.profile
+    named = len(Path(cluster.accelerator).parts) == 1
+    efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
+    kinds = needed_kinds(spec, cluster.tensor_parallel)
+    weights = weight_dtype(scenario, spec)
+    profile = chosen_profile(choice, accelerator.name, kinds, named, scenario.engine, weights)
+    return KernelPrices(
+        Roofline.of(accelerator, efficiency, weights),
+        profile,
+        fallback_profiles(kinds, profile, accelerator.name, named),
+        Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
+        fitted_collectives=choice != ROOFLINE,
+        expert_kernels=scenario.pricing.expert_kernels,
+        routing=ROUTING if scenario.pricing.routing == "power-law" else "balanced",
+    )
+
+
+def step_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> StepCost:
+    """What steps of a scenario cost at such prices, all layers together."""
+    split = split_of(scenario)
+    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario, spec)
+    return StepCost(spec, prices, host, dtype, cache, split.tensor, split=split)
+
+
+def pipeline_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> PipelineCost | None:
+    """The same stage by stage, None where there is one."""
+    cluster = scenario.cluster
+    if cluster.pipeline_parallel == 1:
+        return None
+    dtype, cache = weight_dtype(scenario, spec), kv_format(scenario, spec)
+    return PipelineCost(spec, prices, host, dtype, cache, split_of(scenario), cluster.pipeline_parallel)
+
+
+def step_price(cost: StepCost) -> StepPrice:
+    """What a policy is told that a step would take in which every chunk completes a prompt, in seconds."""
+
+    def expected_s(plan: BatchPlan, pool: DecodePool) -> float:
+        sampled_rows = plan.decoding + len(plan.chunks)
+        return to_s(cost.step_ns(plan, pool, sampled_rows)) if sampled_rows else 0.0
+
+    return expected_s
