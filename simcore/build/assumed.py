@@ -1,10 +1,12 @@
 """What a scenario takes for granted without saying so, told as notices."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from policies.ordering import GroupOrdering
 from policies.registry import policy_class
+from simcore.build.memory_plan import MemoryPlan
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import nested_kinds
 from simcore.workload import NO_OUTPUT_LIMIT, ClosedLoop, Sessions, Workload
@@ -43,6 +45,16 @@ def assumed(scenario: Scenario, workload: Workload) -> tuple[str, ...]:
             f"scheduler.ordering {scheduler.ordering['name']!r} divides service among tenants, of which there is one."
         )
     return tuple(notices)
+
+
+def too_long_a_context(plan: MemoryPlan, max_context_tokens: int) -> tuple[str, ...]:
+    """A sentence if a request of the whole context could never be served, as engines check before they start."""
+    room = plan.group_blocks
+    if plan.layout.blocks_held(max_context_tokens) <= room:
+        return ()
+    longest = bisect_right(range(max_context_tokens), room, key=plan.layout.blocks_held) - 1
+    where = f"does not fit the KV memory of a replica: the longest that fits is {longest:,} tokens (max_context_tokens)"
+    return (f"A request of the whole context, {max_context_tokens:,} tokens, {where}; vLLM refuses to start so.",)
 
 
 def _predictors(kind: str, section: Mapping[str, Any], field: str) -> Iterator[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from policies.admission import Admission
-from simcore.build.assumed import assumed
+from simcore.build.assumed import assumed, too_long_a_context
 from simcore.build.cluster import SimulatedCluster, build_cluster
 from simcore.build.memory_plan import MemoryPlan, kv_format
 from simcore.build.offloading import build_offloading
@@ -178,6 +178,7 @@ class Simulation:
             notices=(
                 *getattr(self.workload, "notices", ()),
                 *assumed(scenario, self.workload),
+                *too_long_a_context(self.memory, self.max_context_tokens),
                 *notices,
                 *self._memory_notices(requests),
             ),
