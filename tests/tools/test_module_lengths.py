@@ -2,7 +2,7 @@
 
 import subprocess
 
-from tools.module_lengths import MOST_LINES, ROOT, TO_BE_SPLIT, too_long
+from tools.module_lengths import MOST_LINES, too_long
 
 
 def test_a_long_module_is_named_and_a_long_test_is_not(tmp_path):
@@ -11,7 +11,3 @@ def test_a_long_module_is_named_and_a_long_test_is_not(tmp_path):
     for name, lines in (("short.py", MOST_LINES), ("long.py", MOST_LINES + 1), ("tests/long.py", 1000)):
         (tmp_path / name).write_text("x = 1\n" * lines)
     assert too_long(tmp_path) == [("long.py", MOST_LINES + 1)]
-
-
-def test_what_is_to_be_split_is_there():
-    assert all((ROOT / name).exists() for name in TO_BE_SPLIT)
