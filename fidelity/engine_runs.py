@@ -3,10 +3,10 @@
 import re
 from dataclasses import dataclass
 from datetime import date
-from math import isfinite
 from pathlib import Path
 
-from simcore.core.errors import FileError
+from simcore.core.bounds import MOST_COUNT, MOST_DIGITS
+from simcore.core.errors import FileError, shortened
 from simcore.workload.traces.csv_file import column_names, rows
 
 _COLUMNS = (
@@ -31,6 +31,7 @@ _COLUMNS = (
     "silicon_ttft_ms",
     "silicon_tpot_ms",
 )
+_SHORTEST_MS, _LONGEST_MS = 1e-6, 1e9
 _DATED_DUMP = re.compile(r"(db-dump/|source_file=)\d{4}-\d{2}-\d{2}\b")
 _CONCURRENCY = re.compile(r"silicon_concurrency=([^;,]*)")
 _MEASURED = re.compile(r"measured=(\d{4}-\d{2}-\d{2})")
@@ -131,8 +132,8 @@ class _Row:
         if stated is None:
             return None
         text = stated[1].strip()
-        if not text.isdecimal() or int(text) < 1:
-            problem = f"silicon_concurrency is {text!r}, expected a whole number of at least 1"
+        if not _is_count(text, 1):
+            problem = f"silicon_concurrency is {shortened(text)!r}, expected a whole number of at least 1"
             raise FileError(self.path, problem, self.line)
         return int(text)
 
@@ -145,7 +146,7 @@ class _Row:
     def _whole(self, column: str, least: int = 1) -> int:
         """A whole number, also as a column with gaps writes it elsewhere: 8.0."""
         text = self._text(column).removesuffix(".0")
-        if not text.isdecimal() or int(text) < least:
+        if not _is_count(text, least):
             self._refuse(column, f"a whole number of at least {least}")
         return int(text)
 
@@ -157,9 +158,13 @@ class _Row:
             value = float(self._text(column))
         except ValueError:
             value = 0.0
-        if not (isfinite(value) and value > 0):
-            self._refuse(column, "milliseconds greater than 0")
+        if not _SHORTEST_MS <= value <= _LONGEST_MS:
+            self._refuse(column, f"milliseconds from {_SHORTEST_MS:g} to {_LONGEST_MS:g}")
         return value / 1e3
 
     def _refuse(self, column: str, expected: str) -> str:
-        raise FileError(self.path, f"{column} is {self._text(column)!r}, expected {expected}", self.line)
+        raise FileError(self.path, f"{column} is {shortened(self._text(column))!r}, expected {expected}", self.line)
+
+
+def _is_count(text: str, least: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and least <= int(text) <= MOST_COUNT

@@ -5,9 +5,9 @@ with its lengths, its arrival by the wall clock, and when it was queued, first s
 token, by another clock. A row of ``timeseries.csv`` is a second of the run.
 """
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
+from math import nan
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simcore.core.errors import FileError
+from simcore.core.bounds import LONGEST_S, MOST_COUNT, Figure
+from simcore.core.errors import FileError, InputError, shortened
+from simcore.core.files import json_problem, parse_json, read_json
 from simcore.core.validation import explain
 from simcore.workload.traces.csv_file import column_names, rows
 from simcore.workload.traces.text import opened
@@ -24,8 +26,8 @@ Float64Array = NDArray[np.float64]
 
 META, CONFIG, REQUESTS, SERIES = "meta.json", "config.json", "requests.jsonl", "timeseries.csv"
 _SERIES_COLUMNS = ("t", "running", "waiting", "kv_cache_pct")
-_Count = Annotated[int, Field(ge=1)]
-_Time = Annotated[float, Field(ge=0)]
+_Count = Annotated[int, Field(ge=1, le=MOST_COUNT)]
+_Time = Annotated[float, Field(ge=0, le=LONGEST_S)]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -51,7 +53,7 @@ class KVCache(_Part):
 
     num_gpu_blocks: _Count | None = None
     block_size: _Count = 16
-    gpu_memory_utilization: float = 0.9
+    gpu_memory_utilization: Annotated[float, Field(ge=0.001, le=1)] = 0.9
     enable_prefix_caching: bool = True
 
 
@@ -74,7 +76,7 @@ class _Node(_Part):
 
 
 class _Config(_Part):
-    link_bw: Annotated[float, Field(gt=0)] | None = None
+    link_bw: Figure | None = None
     nodes: Annotated[list[_Node], Field(min_length=1)]
 
 
@@ -158,7 +160,7 @@ def read_request_run(folder: Path) -> RequestRun:
         name: np.array([getattr(line, name) for line in lines]) - offset - origin
         for name in ("scheduled_ts", "first_token_ts", "last_token_ts")
     }
-    started_s = 0.0 if meta.started_at is None else meta.started_at.timestamp() - origin
+    started_s = 0.0 if meta.started_at is None else _timestamp_s(folder / META, meta.started_at) - origin
     return RequestRun(
         folder,
         meta,
@@ -174,14 +176,18 @@ def read_request_run(folder: Path) -> RequestRun:
     )
 
 
+def _timestamp_s(path: Path, moment: datetime) -> float:
+    try:
+        return moment.timestamp()
+    except (ValueError, OverflowError, OSError):  # beyond what a time zone can be taken off of
+        raise InputError(f"{path}: started_at", str(moment), "a moment of this age") from None
+
+
 def _read_json(path: Path, model: type[_Model]) -> _Model:
-    with opened(path) as text:
-        try:
-            return model.model_validate(json.load(text))
-        except json.JSONDecodeError as error:
-            raise FileError(path, f"is not valid JSON ({error.msg})", error.lineno) from error
-        except ValidationError as error:
-            raise explain(error, model, f"{path}: ") from error
+    try:
+        return model.model_validate(read_json(path))
+    except ValidationError as error:
+        raise explain(error, model, f"{path}: ") from error
 
 
 def _read_requests(path: Path) -> list[_Line]:
@@ -197,14 +203,16 @@ def _read_requests(path: Path) -> list[_Line]:
 
 def _request(path: Path, number: int, line: str) -> _Line:
     try:
-        found = _Line.model_validate(json.loads(line))
-    except json.JSONDecodeError as error:
-        raise FileError(path, f"is not valid JSON ({error.msg})", number) from error
-    except ValidationError as error:
+        found = _Line.model_validate(parse_json(line))
+    except ValidationError as error:  # a ValueError too
         raise FileError(path, str(explain(error, _Line)).removesuffix("."), number) from error
+    except (ValueError, RecursionError) as error:
+        raise FileError(path, f"is not valid JSON ({json_problem(error)})", number) from error
     if not found.queued_ts <= found.scheduled_ts <= found.first_token_ts <= found.last_token_ts:
         order = "queued_ts, scheduled_ts, first_token_ts and last_token_ts"
         raise FileError(path, f"has {order} out of order", number)
+    if found.queued_ts == found.last_token_ts:
+        raise FileError(path, "has no time between queued_ts and last_token_ts, expected what the request took", number)
     return found
 
 
@@ -224,7 +232,10 @@ def _numbers(path: Path, line: int, values: list[Any]) -> list[float]:
     numbers = []
     for name, value in zip(_SERIES_COLUMNS, values, strict=True):
         try:
-            numbers.append(float(value))
+            number = float(value)
         except ValueError:
-            raise FileError(path, f"{name} is {value!r}, expected a number", line) from None
+            number = nan
+        if not 0 <= number <= LONGEST_S:
+            raise FileError(path, f"{name} is {shortened(str(value))!r}, expected a number of at least 0", line)
+        numbers.append(number)
     return numbers

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from simcore.memory.blank_blocks import BlankBlocks
 from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
 
 NO_KEY = -1
@@ -43,13 +44,13 @@ class BlockPool:
     )
 
     def __init__(self, total_blocks: int, order: FreeOrder | None = None, expiry: Expiry | None = None) -> None:
-        self.references = [0] * total_blocks
-        self._keys = [NO_KEY] * total_blocks
-        self._blank = list(range(total_blocks - 1, -1, -1))
+        self.references: list[int] = []
+        self._keys: list[int] = []
+        self._blank = BlankBlocks(total_blocks)
         self._cached: FreeOrder = ReleaseOrder() if order is None else order
         self._ranked = order if isinstance(order, RankedOrder) else None
         self._expiry = expiry
-        self._free_since_s = [0.0] * total_blocks if expiry is not None else []
+        self._free_since_s: list[float] = []
         self._published: dict[int, int] = {}
         self._later_copies: dict[int, OrderedDict[int, None]] = {}
         self._pinned: set[int] = set()
@@ -94,9 +95,10 @@ class BlockPool:
 
     def take(self, blocks: int) -> list[int]:
         """Hold so many free blocks, those that cache nothing first; the others forget what they cached."""
-        blank, cached, references = self._blank, self._cached, self.references
-        taken = blank[: -blocks - 1 : -1]
-        del blank[len(blank) - len(taken) :]
+        cached, references = self._cached, self.references
+        taken = self._blank.take(blocks)
+        if self._blank.touched > len(references):
+            self._grow(self._blank.touched - len(references))
         if len(taken) < blocks:
             pop, forget = cached.pop, self._forget
             for _ in range(blocks - len(taken)):
@@ -106,6 +108,12 @@ class BlockPool:
         for block in taken:
             references[block] = 1
         return taken
+
+    def _grow(self, blocks: int) -> None:
+        """Keep books of so many more blocks, which are taken for the first time."""
+        self.references += [0] * blocks
+        self._keys += [NO_KEY] * blocks
+        self._free_since_s += [0.0] * (blocks if self._expiry is not None else 0)
 
     def hold(self, blocks: Sequence[int], priority: int = 0) -> int:
         """Hold found blocks once more, for a request of this level; returns how many of them were free."""
@@ -151,7 +159,7 @@ class BlockPool:
     def release(self, blocks: Sequence[int]) -> int:
         """Give up a block table, its last block first; returns how many of its blocks are free now."""
         freed = 0
-        blank, push, keys, references = self._blank, self._cached.push, self._keys, self.references
+        blank, push, keys, references = self._blank.given_back, self._cached.push, self._keys, self.references
         for block in reversed(blocks):
             references[block] -= 1
             if references[block]:
@@ -221,10 +229,10 @@ class BlockPool:
         if references != self.references:
             raise AssertionError("reference counts differ from the block tables")
         free = [block for block, count in enumerate(references) if not count]
-        if free != sorted([*self._blank, *self._cached]):
+        if free != sorted([*self._blank.given_back, *self._cached]):
             raise AssertionError("the free blocks are not those that nobody holds")
         if any(self._keys[block] == NO_KEY for block in self._cached) or any(
-            self._keys[block] != NO_KEY for block in self._blank
+            self._keys[block] != NO_KEY for block in self._blank.given_back
         ):
             raise AssertionError("the free blocks are not told apart by whether they cache something")
         keys: dict[int, set[int]] = {}

@@ -7,6 +7,7 @@ from itertools import chain
 
 from simcore.core.batch_plan import BlockCopy
 from simcore.core.request import Request
+from simcore.memory.blank_blocks import BlankBlocks
 from simcore.memory.block_pool import Expiry
 from simcore.memory.leaf_order import LeafOrder
 from simcore.memory.paging import Paging
@@ -63,7 +64,7 @@ class KVRadixManager(Paging):
         super().__init__(total_blocks, block_size_tokens)
         self._tree = RadixTree(LeafOrder() if order is None else order, expiry)
         self._keys = RequestKeys(block_size_tokens, namespace)
-        self._blank = list(range(total_blocks - 1, -1, -1))
+        self._blank = BlankBlocks(total_blocks)
         self._holdings: dict[int, _Holding] = {}
         self._unsettled: list[int] = []
 
@@ -119,7 +120,7 @@ class KVRadixManager(Paging):
         if not comes_back:
             self._enter(request, holding)
             self._keys.forget(request)
-        self._blank += reversed(holding.own)
+        self._blank.given_back += reversed(holding.own)
         self._give_back(len(holding.own) + self._tree.release(holding.node, holding.last_access))
 
     def block_table(self, request: Request, new_tokens: int = 0, group: int = 0) -> list[int]:
@@ -175,12 +176,9 @@ class KVRadixManager(Paging):
     def _take(self, blocks: int) -> list[int]:
         """Hold so many free blocks."""
         self._use(blocks)
-        blank = self._blank
-        while len(blank) < blocks:
-            blank += self._tree.evict()
-        taken = blank[: -blocks - 1 : -1]
-        del blank[len(blank) - blocks :]
-        return taken
+        while len(self._blank) < blocks:
+            self._blank.given_back += self._tree.evict()
+        return self._blank.take(blocks)
 
     def _settle(self, holding: _Holding, tokens: int) -> None:
         missing = self.blocks_for(tokens) - holding.cached_blocks - len(holding.own)
@@ -194,7 +192,7 @@ class KVRadixManager(Paging):
         first, end = holding.cached_blocks, request.computed_tokens // self.block_size_tokens
         keys = list(self._keys.of(request).between(first, end))
         node, known = tree.insert(holding.node, keys, own[: len(keys)])
-        self._blank += own[:known]
+        self._blank.given_back += own[:known]
         del own[: len(keys)]
         self._give_back(len(keys) - tree.hold(node, holding.node, request.priority))
         holding.node, holding.cached_blocks, holding.last_access = node, end, tree.accesses

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from typing import Any, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -130,6 +131,7 @@ def nested_kinds(policy: type[Any]) -> dict[str, str]:
     return {name: _KINDS[hint] for name, hint in get_type_hints(policy).items() if hint in _KINDS}
 
 
+@cache
 def _parameters(policy: type[Any]) -> type[BaseModel]:
     """A pydantic model of the fields that a policy's constructor takes."""
     hints, nested = get_type_hints(policy), nested_kinds(policy)
