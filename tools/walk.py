@@ -1,7 +1,7 @@
 """Write ``docs/walk.md``: ``python tools/walk.py [--check]``.
 
-One request runs from a row of a trace to its row in the run folder, under a profiler. Every station is a function of one
-file. The script fails unless the run passes all stations in the order of the document, and no file stands twice.
+One request runs from a row of a trace to its row in the run folder, under a profiler. Every station is a function of
+one file. The script fails unless the run passes all stations in the order of the document, and no file stands twice.
 """
 
 import sys
@@ -37,7 +37,7 @@ STATIONS = (
     Station("policies/routing/round_robin.py", "RoundRobin.choose", "A routing policy picks a replica."),
     Station("simcore/service/replica.py", "Replica.submit", "The replica takes it in."),
     Station(
-        "simcore/service/output_ends.py", "OutputEnds.expect", "Its true output length is put where no policy looks."
+        "simcore/service/output_ends.py", "OutputEnds.expect", "Its true output length goes where no policy looks."
     ),
     Station("simcore/scheduling/waiting_queue.py", "KeyedQueue.push", "It joins the queue of the scheduler."),
     Station("policies/ordering/fcfs.py", "FirstComeFirstServed.key", "An ordering policy says where in the queue."),
@@ -98,8 +98,8 @@ def page(stations: Sequence[Station]) -> str:
     lines = [
         "# The walk",
         "",
-        "Made by `tools/walk.py`, which runs it: one request, from its row of a trace to its row of the run folder. Each",
-        "line is the first visit to a function. No file stands twice.",
+        "Made by `tools/walk.py`, which runs it: one request, from its row of a trace to its row of the run folder.",
+        "Each line is the first visit to a function. No file stands twice.",
         "",
         f"The row is `{ROW}`: it arrives after half a second, with 700 prompt tokens, and gets 40 output tokens.",
         "",
