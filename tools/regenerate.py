@@ -7,7 +7,6 @@ a document differs from what would be.
 import inspect
 import io
 import sys
-from importlib import resources
 from itertools import takewhile
 from pathlib import Path
 
@@ -20,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout
 from policies.registry import KINDS, policy_class, policy_names
 from servetwin.api import simulate
 from servetwin.run_table import print_run
+from simcore.engines import FOLDER, engine_names
 from simcore.scenario.policy_choice import complete_policy
-from simcore.scenario.reading import engine_names
 from tools import parallelism_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,20 +68,23 @@ def policies() -> str:
 
 def engines() -> str:
     """Every engine preset with its settings, and with what its file says of their sources."""
-    files_of = {name: resources.files("simcore.engines") / f"{name}.yaml" for name in engine_names()}
+    files_of = {name: FOLDER / f"{name}.yaml" for name in engine_names()}
     texts = {name: file.read_text(encoding="utf-8") for name, file in files_of.items()}
     presets = {name: yaml.safe_load(text) for name, text in texts.items()}
     lines = [
         "# Engine presets",
         "",
         "Made by `tools/regenerate.py` from `simcore/engines/`. A scenario names a preset by `engine` and may state",
-        "any of its settings otherwise. Kernels are priced apart from it: by a profile of that engine where there is",
-        "one, else by one of vLLM ([scenario.md](scenario.md#pricing)).",
+        "any of its settings otherwise. What begins with `kernels` are facts of the engine, which no scenario states:",
+        "whose kernel profiles price it ([scenario.md](scenario.md#pricing)), how experts are padded, how many kernels",
+        "are launched. With `limits_per_data_parallel_rank` each data-parallel rank has the limits of a step.",
         "",
         f"| setting | {' | '.join(f'`{name}`' for name in presets)} |",
         f"|---|{'---|' * len(presets)}",
     ]
-    for section in ("scheduler", "memory", "host"):
+    limits = "limits_per_data_parallel_rank"
+    lines.append(f"| `{limits}` | {' | '.join(yaml_text(preset[limits]) for preset in presets.values())} |")
+    for section in ("scheduler", "memory", "host", "kernels"):
         for key in dict.fromkeys(key for preset in presets.values() for key in preset[section]):
             cells = [yaml_text(preset[section][key]) if key in preset[section] else "" for preset in presets.values()]
             lines.append(f"| `{section}.{key}` | {' | '.join(cells)} |")

@@ -14,6 +14,7 @@ from simcore.cost.pipeline import PipelineCost
 from simcore.cost.profile_choice import ROOFLINE, chosen_profile, fallback_profiles, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
+from simcore.engines import load_engine
 from simcore.hardware import Accelerator
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
@@ -27,15 +28,17 @@ def kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator)
     efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
     kinds = needed_kinds(spec, cluster.tensor_parallel)
     weights = weight_dtype(scenario, spec)
-    profile = chosen_profile(choice, accelerator.name, kinds, named, scenario.engine, weights)
+    engine = load_engine(scenario.engine).kernels
+    profile = chosen_profile(choice, accelerator.name, kinds, named, engine, weights)
     return KernelPrices(
         Roofline.of(accelerator, efficiency, weights),
         profile,
-        fallback_profiles(kinds, profile, accelerator.name, named),
+        fallback_profiles(kinds, profile, accelerator.name, named, engine),
         Fabric.of(accelerator, cluster.pcie, cluster.network_gb_per_s * 1e9),
         fitted_collectives=choice != ROOFLINE,
         expert_kernels=scenario.pricing.expert_kernels,
         routing=ROUTING if scenario.pricing.routing == "power-law" else "balanced",
+        engine=engine,
     )
 
 

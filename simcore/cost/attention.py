@@ -2,15 +2,10 @@
 
 from dataclasses import dataclass
 
+from simcore.engines import ASSUMED_KERNELS, LaunchCounts
 from simcore.memory.kv_bytes import KvFormat, attention_counts, index_key_bytes
 from simcore.models import CachedAttention, LatentAttention, ModelSpec, heads_per_rank
 from simcore.models.weight_formats import ACTIVATION_BYTES
-
-LATENT_LAUNCHES = 12
-"""Two norms, splitting, rotating, padding and joining the parts of queries and keys, and attention itself."""
-UNCOMPILED_LATENT_LAUNCHES = 42
-"""What views, copies and the modules around these kernels take beside them where layers are run as they are written, in
-launches. Fitted (docs/results/fidelity.md): it is the same for engines that differ in all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +44,16 @@ class AttentionWork:
     kv_dtype: str = "bf16"
 
 
-def attention_work(spec: ModelSpec, kv_format: KvFormat, ranks: int) -> tuple[AttentionWork, ...]:
+def attention_work(
+    spec: ModelSpec, kv_format: KvFormat, ranks: int, launches: LaunchCounts = ASSUMED_KERNELS.launches
+) -> tuple[AttentionWork, ...]:
     """The attention of the whole model on one rank, layers alike put together.
 
     A layer that shares another's cache reads it all the same.
     """
     counts = attention_counts(spec).items()
     chosen = (_index_work(attention, count) for attention, count in counts if index_key_bytes(attention))
-    return (*(_attention_work(attention, count, kv_format, ranks) for attention, count in counts), *chosen)
+    return (*(_attention_work(attention, count, kv_format, ranks, launches) for attention, count in counts), *chosen)
 
 
 def _index_work(attention: CachedAttention, count: int) -> AttentionWork:
@@ -77,7 +74,9 @@ def _index_work(attention: CachedAttention, count: int) -> AttentionWork:
     )
 
 
-def _attention_work(attention: CachedAttention, count: int, kv_format: KvFormat, ranks: int) -> AttentionWork:
+def _attention_work(
+    attention: CachedAttention, count: int, kv_format: KvFormat, ranks: int, launches: LaunchCounts
+) -> AttentionWork:
     heads = heads_per_rank(attention.query_heads, ranks)
     kv_bytes_per_token = kv_format.layer_bytes_per_token(attention, ranks) - index_key_bytes(attention)
     if isinstance(attention, LatentAttention):
@@ -100,8 +99,8 @@ def _attention_work(attention: CachedAttention, count: int, kv_format: KvFormat,
             kv_bytes_per_token=kv_bytes_per_token,
             query_bytes_per_token=heads * (latent + attention.kv_lora_rank) * ACTIVATION_BYTES,
             shape=shape,
-            launches=LATENT_LAUNCHES,
-            uncompiled_launches=UNCOMPILED_LATENT_LAUNCHES,
+            launches=launches.latent_attention,
+            uncompiled_launches=launches.uncompiled_latent_attention,
             kv_dtype=kv_format.dtype,
         )
     dims = attention.head_dim + attention.value_head_dim

@@ -7,9 +7,10 @@ from simcore.core.clock import NS_PER_S
 from simcore.cost.breakdown import OperatorTime, StepShape
 from simcore.cost.calibrated import LinearAttentionPrice, Source
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.linear_attention import DECODE_LAUNCHES, PROMPT_LAUNCHES, LinearAttentionWork
+from simcore.cost.linear_attention import LinearAttentionWork
 from simcore.cost.roofline import Roofline
 from simcore.cost.split import deal
+from simcore.engines import LaunchCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class CompiledLinearAttention:
     work: LinearAttentionWork
     measured: LinearAttentionPrice | None
     roofline: Roofline
+    launches: LaunchCounts
     data_ranks: int = 1
 
     @property
@@ -39,9 +41,10 @@ class CompiledLinearAttention:
         own = -(-decoding // self.data_ranks)
         if not own:
             return 0.0
-        seconds = (
-            self._roofline_s(own, own, DECODE_LAUNCHES) if self.measured is None else self.measured.decodes_seconds(own)
-        )
+        if self.measured is None:
+            seconds = self._roofline_s(own, own, self.launches.linear_attention_decode)
+        else:
+            seconds = self.measured.decodes_seconds(own)
         return self.work.count * NS_PER_S * seconds
 
     def inside(self, chunks: Iterable[tuple[int, int]]) -> bool:
@@ -98,7 +101,7 @@ class CompiledLinearAttention:
             return 0.0
         lengths = [tokens for tokens, _ in chunks]
         if self.measured is None:
-            seconds = self._roofline_s(sum(lengths), len(lengths), PROMPT_LAUNCHES)
+            seconds = self._roofline_s(sum(lengths), len(lengths), self.launches.linear_attention_prompt)
         else:
             seconds = self.measured.launch_seconds(lengths)
         return self.work.count * NS_PER_S * seconds
@@ -113,4 +116,5 @@ def compile_linear_attention(
     work: LinearAttentionWork, prices: KernelPrices, data_ranks: int
 ) -> CompiledLinearAttention:
     """The linear attention of the layers of ``work`` at such prices."""
-    return CompiledLinearAttention(work, prices.linear_attention(work), prices.roofline, data_ranks)
+    measured = prices.linear_attention(work)
+    return CompiledLinearAttention(work, measured, prices.roofline, prices.engine.launches, data_ranks)

@@ -23,6 +23,7 @@ from simcore.cost.prices import (
     SustainedPrice,
 )
 from simcore.cost.roofline import Roofline
+from simcore.engines import ASSUMED_KERNELS, EngineKernels, Padding
 from simcore.models.weight_formats import weight_format
 
 _TABLE_DTYPES = {
@@ -41,8 +42,6 @@ _EXPERT_DTYPES = {"mxfp4": ("mxfp4", "mxfp4-mxfp8")}
 """Dtypes of a profile's experts of which an engine takes the faster."""
 _KV_DTYPES = {"bf16": "bf16", "fp16": "bf16", "fp8": "fp8"}
 AUTO = "auto"
-_PADDED = {"marlin": (256, 128)}
-"""To what multiples kernels pad the hidden size and a rank's width of experts (vLLM, quantization/mxfp4.py)."""
 
 
 def table_dtype(weights: str) -> str | None:
@@ -63,7 +62,7 @@ class KernelPrices:
     (``profile_choice``). Collectives that neither has are priced by constants of their kind of link if
     ``fitted_collectives``. ``fabric`` is that of the accelerator unless given. ``routing`` is how tokens spread over
     experts, as the tables name it. ``expert_kernels`` chooses among the kernels of experts that were measured for one
-    dtype; "auto" takes what the engine takes by default. Raises ``UnknownNameError`` for kernels that were not.
+    dtype; "auto" takes what the ``engine`` takes by default. Raises ``UnknownNameError`` for kernels that were not.
     """
 
     roofline: Roofline
@@ -73,6 +72,7 @@ class KernelPrices:
     fitted_collectives: bool = False
     expert_kernels: str = AUTO
     routing: str = ROUTING
+    engine: EngineKernels = ASSUMED_KERNELS
 
     @property
     def links(self) -> Fabric:
@@ -192,9 +192,9 @@ class KernelPrices:
             names = (f"{dtype}-{kernels}",)
             if kernels not in known:
                 raise UnknownNameError("pricing.expert_kernels", kernels, (AUTO, *known))
-            of_hidden, of_width = _PADDED.get(kernels, (1, 1))
-            hidden = -(-hidden // of_hidden) * of_hidden
-            intermediate = -(-intermediate // (shape.ranks * of_width)) * of_width * shape.ranks
+            padding = self.engine.expert_padding.get(kernels, Padding())
+            hidden = -(-hidden // padding.hidden) * padding.hidden
+            intermediate = -(-intermediate // (shape.ranks * padding.width)) * padding.width * shape.ranks
         found = [
             profile.moe(
                 name,

@@ -16,12 +16,6 @@ STATE_FLOPS = 7
 """Of each number of the state: one to let it decay, two each to recall what the key holds, to write and to read."""
 STATE_SPACE_FLOPS = 5
 """One to let it decay, two each to write and to read."""
-DECODE_LAUNCHES = 3
-"""Convolution, gates, and the rule for one token (vLLM, models/qwen3_next.py; recalled)."""
-PROMPT_LAUNCHES = 10
-"""Convolution, gates, norms of queries and keys (two), and the rule over chunks of tokens: sums of the decay, products
-of keys, their inverse, what is to be written, states, outputs (flash-linear-attention, ops/gated_delta_rule;
-recalled)."""
 
 
 @dataclass(frozen=True, slots=True)

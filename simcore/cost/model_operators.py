@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from simcore.cost.operators import AllReduce, ExpertMatrices, Matrix, Operator
 from simcore.cost.split import Split
+from simcore.engines import ASSUMED_KERNELS, EngineKernels
 from simcore.models import (
     Attention,
     CachedAttention,
@@ -22,15 +23,11 @@ from simcore.models.weight_formats import ACTIVATION_BYTES, WEIGHT_FORMATS, Role
 
 SIXTEEN_BITS = WEIGHT_FORMATS["bf16"]
 
-EXPERT_LAUNCHES, EXPERT_GEMMS = 10, 2
-"""Sorting tokens by experts (three) and the sums that takes, quantising (two), the GEMMs (two), activation, sum."""
-ACROSS_HEADS_LAUNCHES = 4
-"""Squares of queries and keys summed, then both scaled (vLLM, models/minimax_m2.py, as its compiler fuses it)."""
 ROUTER_SCORE_ELEMENTS = 2
 """The router's scores are read in 32 bits, and few are kept."""
-SHARED_GATING_ELEMENTS, SHARED_GATING_LAUNCHES = 5, 3
-"""The gate's sigmoid, its product with the shared expert's output (read and written) and the sum of that and the routed
-experts' (SGLang, srt/models/qwen2_moe.py)."""
+SHARED_GATING_ELEMENTS = 5
+"""The gate's product with the shared expert's output (read and written) and the sum of that and the routed experts'
+(SGLang, srt/models/qwen2_moe.py)."""
 NORM_SUM_BYTES = 8
 """A sum of squares each of queries and keys, in 32 bits."""
 SAMPLING_ELEMENTS = 5
@@ -38,7 +35,9 @@ SAMPLING_ELEMENTS = 5
 (vLLM, v1/sample/sampler.py; recalled). Temperatures and nuclei take more."""
 
 
-def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split | None = None) -> Iterator[Operator]:
+def layer_operators(
+    spec: ModelSpec, weight_dtype: str, ranks: int, split: Split | None = None, engine: EngineKernels = ASSUMED_KERNELS
+) -> Iterator[Operator]:
     """The operators of all layers on one of ``ranks`` tensor-parallel ranks (Megatron-LM, arXiv:1909.08053).
 
     ``split`` says where experts are, if not split over the same ranks; they see the tokens of all data-parallel ranks.
@@ -49,14 +48,14 @@ def layer_operators(spec: ModelSpec, weight_dtype: str, ranks: int, split: Split
         # What a checkpoint leaves in 16 bits counts in its own format, not in one that a scenario asks for.
         kept = group.kept if weight_dtype == spec.dtype else frozenset()
         own = replace(stored, of=stored.of - kept)
-        build = _OperatorBuilder(group.count, own, ranks)
+        build = _OperatorBuilder(group.count, own, ranks, engine)
         # The residual is read and written in the norm that follows each block, beside its input and output.
         elements = 2 * (spec.norms_per_layer + group.blocks) * hidden
         yield build.elementwise("norm", elements, spec.norms_per_layer)
         yield from _projections(build, group.attention, hidden)
         yield from _feed_forward(build, group.feed_forward, hidden, split)
         if stored.quantises_activations:
-            inputs = _quantised_inputs(group, own, hidden, ranks)
+            inputs = _quantised_inputs(group, own, hidden, build)
             if inputs:
                 yield build.elementwise("activation_quantisation", sum(inputs) * 3 // 2, len(inputs))
 
@@ -106,6 +105,7 @@ class _OperatorBuilder:
     count: int
     stored: WeightFormat
     ranks: int
+    engine: EngineKernels = ASSUMED_KERNELS
 
     def of(self, role: Role) -> "_OperatorBuilder":
         """The same for matrices of one role, which keep 16 bits if the format is not for them."""
@@ -149,7 +149,7 @@ def _projections(
         yield build.matmul("qkv_projection", hidden, query + gate + projected, split="columns")
         if attention.query_key_norm:
             normed = query + kv_heads * attention.head_dim
-            launches = ACROSS_HEADS_LAUNCHES if attention.norm_across_heads else 2
+            launches = build.engine.launches.query_key_norm_across_heads if attention.norm_across_heads else 2
             yield build.elementwise("query_key_norm", 2 * -(-normed // build.ranks), launches)
         if attention.rotary:
             yield build.elementwise("rotary_and_kv_write", 2 * -(-(query + key_value) // build.ranks), launches=2)
@@ -199,7 +199,7 @@ def _recurrent_projections(everywhere: _OperatorBuilder, attention: Recurrent, h
         yield replace(gates, count=2 * gates.count).matmul(
             "gate_projection", attention.gate_rank, values, split="columns"
         )
-    elif attention.apart:
+    elif attention.apart and not everywhere.engine.fuses_linear_attention_projections:
         yield build.matmul("linear_projection", hidden, attention.convolved, split="columns")
         yield build.matmul("output_gate_projection", hidden, values, split="columns")
         yield replace(gates, count=2 * gates.count).matmul("state_gate_projection", hidden, heads, split="columns")
@@ -211,17 +211,18 @@ def _recurrent_projections(everywhere: _OperatorBuilder, attention: Recurrent, h
     yield output.matmul("output_projection", values, hidden, split="rows")
 
 
-def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, ranks: int) -> list[int]:
+def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, build: _OperatorBuilder) -> list[int]:
     """Numbers per token and rank of each input of GEMMs that a layer brings to the weights' numbers.
 
     Each is read in 16 bits and written in 8. There are two of attention, two of the MLP or experts, and two more each
     of shared experts and latent attention, whose numbers are left out where they are few or the same.
     """
-    attention, block = group.attention, group.feed_forward
+    attention, block, ranks = group.attention, group.feed_forward, build.ranks
     found: list[int] = []
     if attention is not None and Role.ATTENTION in stored.of:
         found += [hidden] + [0, 0] * isinstance(attention, LatentAttention)
-        if isinstance(attention, LinearAttention) and attention.apart:
+        fused = build.engine.fuses_linear_attention_projections
+        if isinstance(attention, LinearAttention) and attention.apart and not fused:
             found += [hidden]
     if attention is not None and Role.ATTENTION_OUTPUT in stored.of:
         heads = attention.value_heads if isinstance(attention, Recurrent) else attention.query_heads
@@ -252,7 +253,8 @@ def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: in
         yield from _mlp(build.of(Role.LINEAR), "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
     if block.shared_gate:
         yield replace(build, stored=SIXTEEN_BITS).matmul("shared_expert_gate", hidden, 1)
-        yield build.elementwise("shared_expert_gating", SHARED_GATING_ELEMENTS * hidden, SHARED_GATING_LAUNCHES)
+        launches = build.engine.launches.shared_expert_gating
+        yield build.elementwise("shared_expert_gating", SHARED_GATING_ELEMENTS * hidden, launches)
     if block.latent_size is not None:
         latent = build.of(Role.LINEAR)
         yield latent.matmul("expert_latent_down", hidden, block.latent_size)
@@ -279,8 +281,8 @@ def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: in
         )
         if block.gated
         else None,
-        launches=EXPERT_LAUNCHES,
-        small_launches=EXPERT_LAUNCHES - EXPERT_GEMMS,
+        launches=build.engine.launches.experts,
+        small_launches=build.engine.launches.experts - build.engine.launches.expert_gemms,
     )
 
 

@@ -13,7 +13,7 @@ from simcore.cost.compiled_linear_attention import compile_linear_attention
 from simcore.cost.decode_attention import DecodeAttention
 from simcore.cost.host_time import HostTime
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.linear_attention import PROMPT_LAUNCHES, linear_attention_work
+from simcore.cost.linear_attention import linear_attention_work
 from simcore.cost.split import Split
 from simcore.cost.step_terms import step_terms
 from simcore.cost.term import Counted, StepCounts
@@ -50,7 +50,8 @@ class StepCost:
         if part is not None:
             spec = spec.stage(part)
         self.prices = prices
-        attention, linear = attention_work(spec, kv_format, ranks), linear_attention_work(spec, ranks)
+        attention = attention_work(spec, kv_format, ranks, prices.engine.launches)
+        linear = linear_attention_work(spec, ranks)
         self.token_terms = tuple(step_terms(spec, prices, weight_dtype, attention, split, embeds, has_head))
         """What depends on numbers of tokens alone."""
         self.compiled_attention = tuple(compile_attention(work, prices, split, windows) for work in attention)
@@ -72,7 +73,8 @@ class StepCost:
             work = kind.work
             launches += work.count * (work.launches + (0 if host.compiled else work.uncompiled_launches))
         linear_layers = sum(kind.work.count for kind in self.linear_attention)
-        return HostTime(host, launches + linear_layers * PROMPT_LAUNCHES, linear_layers, launch_scale)
+        launches += linear_layers * self.prices.engine.launches.linear_attention_prompt
+        return HostTime(host, launches, linear_layers, launch_scale)
 
     @property
     def peak_flops_per_s(self) -> float:

@@ -38,7 +38,7 @@ def step_terms(
     exchanges = moe_layers(spec) if split.data > 1 else 0
     operators = [
         *(embedding_operators(spec) if embeds else ()),
-        *layer_operators(spec, weight_dtype, ranks, split),
+        *layer_operators(spec, weight_dtype, ranks, split, prices.engine),
         *(final_norm_operators(spec) if has_head else ()),
     ]
     for operator in operators:

@@ -1,1 +1,28 @@
-"""Engine presets as data: the named bundle of settings that a scenario's ``engine`` stands for."""
+"""Engine presets: a YAML file each, of settings that scenarios override and of facts of the engine's kernels.
+
+Nothing else names an engine: adding one is adding a file.
+"""
+
+from simcore.engines.preset import (
+    ASSUMED_KERNELS,
+    DEFAULT_ENGINE,
+    FOLDER,
+    EngineKernels,
+    EnginePreset,
+    LaunchCounts,
+    Padding,
+    engine_names,
+    load_engine,
+)
+
+__all__ = [
+    "ASSUMED_KERNELS",
+    "DEFAULT_ENGINE",
+    "FOLDER",
+    "EngineKernels",
+    "EnginePreset",
+    "LaunchCounts",
+    "Padding",
+    "engine_names",
+    "load_engine",
+]

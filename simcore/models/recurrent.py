@@ -10,7 +10,7 @@ class LinearAttention:
     Each of ``key_heads`` serves as many of ``value_heads``. The state is ``key_head_dim`` x ``value_head_dim`` numbers
     a value head; queries, keys and values pass a causal convolution over ``convolution_width`` tokens before, whose
     last inputs are kept too. Projections to the output's gate and to the two of the state stand ``apart`` in
-    checkpoints of Qwen3.5, and so does SGLang 0.5.9 multiply by them; those of Qwen3-Next are two matrices in all.
+    checkpoints of Qwen3.5; those of Qwen3-Next are two matrices in all. Engines may join them.
 
     With ``gate_rank`` the state decays by a number per channel of keys, which comes as the output's gate does through a
     projection that narrow (Kimi Delta Attention, arXiv:2510.26692).

@@ -1,30 +1,20 @@
 """From a YAML file, or a mapping, to a checked scenario."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from simcore.core.errors import FileError, InputError, UnknownNameError
+from simcore.core.errors import FileError, InputError
 from simcore.core.validation import explain
 from simcore.core.yaml_text import parse_yaml, read_yaml, yaml_problem
+from simcore.engines import DEFAULT_ENGINE, engine_names, load_engine
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
 from simcore.scenario.policy_choice import complete_policy, with_data_groups, with_limits_of_groups, with_objectives
 from simcore.scenario.renamed import refuse_old_names
 from simcore.scenario.sections import Scenario
-
-_LIMITS_OF_EACH_GROUP = ("vllm-v1", "trtllm")
-"""Engines whose every data group has a scheduler with these limits of its own. SGLang divides them among its groups
-(``server_args.py``; recalled)."""
-
-
-def engine_names() -> tuple[str, ...]:
-    """The names of the engine presets, sorted."""
-    presets = files("simcore.engines").iterdir()
-    return tuple(sorted(path.name.removesuffix(".yaml") for path in presets if path.name.endswith(".yaml")))
 
 
 def read_scenario(path: Path) -> dict[str, Any]:
@@ -81,20 +71,18 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     """
     document = plain_data(document, "the scenario")
     refuse_old_names(document)
-    engine = document.get("engine", "vllm-v1")
+    engine = document.get("engine", DEFAULT_ENGINE)
     if not isinstance(engine, str):
         raise InputError("engine", engine, f"one of {', '.join(engine_names())}")
-    if engine not in engine_names():
-        raise UnknownNameError("engine", engine, engine_names())
-    preset = read_yaml(files("simcore.engines") / f"{engine}.yaml")
-    complete = _merged(preset, _with_named_policies(document))
+    preset = load_engine(engine)
+    complete = _merged(preset.settings, _with_named_policies(document))
     try:
         scenario = Scenario.model_validate(complete)
     except ValidationError as error:
         raise explain(error, Scenario) from error
     scheduler, cluster, objectives = scenario.scheduler, scenario.cluster, scenario.slo.model_dump()
     batching: Mapping[str, Any] = scheduler.batching
-    if engine in _LIMITS_OF_EACH_GROUP:
+    if preset.limits_per_data_parallel_rank:
         stated = _batching_stated(document)
         batching = with_limits_of_groups("batching", batching, stated, cluster.data_parallel)
     batching = with_data_groups("batching", batching, cluster.data_parallel)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from simcore.core.bounds import UsdPerHour
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.engines import DEFAULT_ENGINE
 from simcore.memory.kv_bytes import CHANNEL_GROUP
 from simcore.models.weight_formats import WeightFormatName
 from simcore.scenario.tier_sections import TIER_ORDER, Gigabytes, HostLink, TierSection
@@ -307,7 +308,7 @@ class Scenario(_Section):
     model: Text
     cluster: Cluster
     workload: WorkloadConfig
-    engine: str = "vllm-v1"
+    engine: str = DEFAULT_ENGINE
     seed: Annotated[int, Field(ge=0)] = 0
     max_context_tokens: Count | None = None
     precision: Precision = Precision()

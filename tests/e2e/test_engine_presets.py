@@ -6,7 +6,7 @@ import pytest
 
 from servetwin.api import prepare, simulate
 from simcore.core.errors import InputError
-from simcore.scenario.reading import engine_names
+from simcore.engines import engine_names
 from tests.e2e.scenarios import differences, merged
 
 RESERVING = ("hf-static", "llama.cpp", "orca", "tgi")

@@ -12,6 +12,7 @@ from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.model_operators import layer_operators
 from simcore.cost.prices import RooflinePrice
 from simcore.cost.roofline import Roofline
+from simcore.engines import load_engine
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
@@ -25,7 +26,8 @@ def operator(model, name, dtype, ranks=1):
 
 
 def prices(dtype, **choices):
-    return KernelPrices(Roofline.of(H100, RooflineEfficiency(), dtype), MEASURED, **choices)
+    vllm = load_engine("vllm-v1").kernels
+    return KernelPrices(Roofline.of(H100, RooflineEfficiency(), dtype), MEASURED, engine=vllm, **choices)
 
 
 def test_experts_run_by_the_kernels_asked_for_at_the_widths_they_pad_to():

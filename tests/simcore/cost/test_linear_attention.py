@@ -9,7 +9,7 @@ from simcore.core.request import Request
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.calibrated import Source, load_profile
 from simcore.cost.kernel_prices import KernelPrices
-from simcore.cost.linear_attention import PROMPT_LAUNCHES, linear_attention_work
+from simcore.cost.linear_attention import linear_attention_work
 from simcore.cost.model_operators import layer_operators
 from simcore.cost.price_shares import unmeasured
 from simcore.cost.recompute import RecomputeCost
@@ -18,6 +18,7 @@ from simcore.cost.split import Split
 from simcore.cost.step_cost import StepCost
 from simcore.cost.uncertainty import DrawnPrices, draws
 from simcore.cost.work import WorkCounter
+from simcore.engines import LaunchCounts
 from simcore.hardware import load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
@@ -147,7 +148,7 @@ def test_the_host_is_waited_for_where_there_are_prompts():
     assert found.host_ns(whole(64, 64, 64)) == 0.0
     assert cost(load_model("qwen3-30b-a3b"), host=host, ranks=4).host_ns(whole(1000, 1, 1)) == 0.0
     launched = replace(NO_HOST, launch_s=1.0)
-    linear_layers = cost(host=launched).host.launches - 45 * PROMPT_LAUNCHES
+    linear_layers = cost(host=launched).host.launches - 45 * LaunchCounts().linear_attention_prompt
     assert linear_layers > 60 * 10
 
 

@@ -19,6 +19,7 @@ from simcore.cost.profile_choice import (
     fallback_profile,
     needed_kinds,
 )
+from simcore.engines import load_engine
 from simcore.memory.kv_bytes import KvFormat
 from simcore.models import load_model
 
@@ -81,13 +82,13 @@ def test_auto_takes_the_kernels_of_the_engine_where_it_can():
         ("vllm-v1", "int4-experts", "vllm-0.24.0"),
         ("vllm-v1", "int8", "trtllm-1.3.0rc20"),
     ):
-        profile = chosen_profile("auto", "b200", latent, engine=engine, weights=weights)
+        profile = chosen_profile("auto", "b200", latent, engine=load_engine(engine).kernels, weights=weights)
         assert profile is not None
         assert profile.name == f"b200/{name}"
-    stand_in = chosen_profile("auto", "l40s", DENSE, engine="trtllm")
+    stand_in = chosen_profile("auto", "l40s", DENSE, engine=load_engine("trtllm").kernels)
     assert stand_in is not None
     assert stand_in.name == "l40s/vllm-0.24.0"
-    without_latent = chosen_profile("auto", "l40s", latent, engine="sglang")
+    without_latent = chosen_profile("auto", "l40s", latent, engine=load_engine("sglang").kernels)
     assert without_latent is not None
     assert without_latent.name == "l40s/vllm-0.24.0"
 
@@ -157,7 +158,7 @@ def test_prompts_and_decodes_of_latent_attention_have_lenders_of_their_own():
     assert priced.generation.errors == fallback.mla_generation("bf16", 16).errors
 
 
-def test_experts_are_lent_to_mixtures():
+def test_experts_are_lent_to_moe_models():
     device = "rtx-pro-6000-blackwell"
     assert "moe" not in prices("llama-3.1-8b", device, "vllm-0.19.0", 1).fallback_profiles
     found = prices("qwen3-30b-a3b", device, "vllm-0.19.0", 2)

@@ -1,0 +1,132 @@
+"""What a preset's file says, checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from simcore.core.errors import UnknownNameError
+from simcore.core.validation import explain
+from simcore.core.yaml_text import read_yaml
+
+DEFAULT_ENGINE = "vllm-v1"
+"""The preset of scenarios that name none."""
+_SUFFIX = ".yaml"
+FOLDER = Path(__file__).parent
+"""Where the files of presets lie."""
+
+Launches = Annotated[int, Field(ge=0, le=1000)]
+Multiple = Annotated[int, Field(ge=1, le=1 << 16)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchCounts:
+    """How many kernels an engine starts for what the simulator prices as one; what a preset leaves out is assumed.
+
+    ``experts``: sorting tokens by experts (three) and the sums that takes, quantising (two), the GEMMs (two, which are
+    ``expert_gemms``), activation, sum. ``query_key_norm_across_heads``: squares of queries and keys summed, then both
+    scaled. ``shared_expert_gating``: the gate's sigmoid, its product with the shared expert's output, and the sum of
+    that and the routed experts'. ``latent_attention``: two norms, splitting, rotating, padding and joining the parts of
+    queries and keys, and attention itself; ``uncompiled_latent_attention`` are added where layers are run as they are
+    written: views, copies and the modules around these kernels, in launches (fitted, docs/results/fidelity.md).
+    ``linear_attention_prompt``: convolution, gates, norms of queries and keys (two), and the rule over chunks of tokens
+    (six; flash-linear-attention, ops/gated_delta_rule; recalled). ``linear_attention_decode``: convolution, gates, and
+    the rule for one token (vLLM, models/qwen3_next.py; recalled).
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    experts: Launches = 10
+    expert_gemms: Launches = 2
+    query_key_norm_across_heads: Launches = 4
+    shared_expert_gating: Launches = 3
+    latent_attention: Launches = 12
+    uncompiled_latent_attention: Launches = 42
+    linear_attention_prompt: Launches = 10
+    linear_attention_decode: Launches = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Padding:
+    """To what multiples kernels pad the hidden size, and the width of an expert on a rank."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    hidden: Multiple = 1
+    width: Multiple = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineKernels:
+    """The kernels of an engine.
+
+    ``profile`` names whose kernel profiles are its own, None where none were measured. ``fallback_profiles`` are those
+    whose kernels stand for what its own lack, the best first; ``fallback_profiles_of`` has other orders for some kinds
+    of kernels. ``expert_padding`` is by the name that tables of experts have for kernels. An engine that
+    ``fuses_linear_attention_projections`` multiplies once by matrices that checkpoints keep apart.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    profile: str | None = None
+    fallback_profiles: list[str] = field(default_factory=list)
+    fallback_profiles_of: dict[str, list[str]] = field(default_factory=dict)
+    expert_padding: dict[str, Padding] = field(default_factory=dict)
+    fuses_linear_attention_projections: bool = False
+    launches: LaunchCounts = LaunchCounts()
+
+    def fallback_order(self, kind: str) -> list[str]:
+        """Whose kernels stand in for a kind, the best first."""
+        return self.fallback_profiles_of.get(kind, self.fallback_profiles)
+
+    @property
+    def profile_order(self) -> list[str]:
+        """Its own kernels, and those that stand in for them."""
+        return [*([] if self.profile is None else [self.profile]), *self.fallback_profiles]
+
+
+ASSUMED_KERNELS = EngineKernels()
+"""Those of no engine in particular."""
+
+
+class EnginePreset(BaseModel):
+    """One file: ``host``, ``scheduler`` and ``memory`` as sections of scenarios, and what no scenario states.
+
+    With ``limits_per_data_parallel_rank`` the limits of a step hold for each data-parallel rank; else ranks share them.
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, frozen=True)
+
+    kernels: EngineKernels
+    limits_per_data_parallel_rank: bool
+    host: dict[str, Any]
+    scheduler: dict[str, Any]
+    memory: dict[str, Any]
+
+    @property
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """The sections that scenarios override."""
+        return {"host": self.host, "scheduler": self.scheduler, "memory": self.memory}
+
+
+def engine_names() -> tuple[str, ...]:
+    """The names of the engine presets, sorted."""
+    return tuple(sorted(file.name.removesuffix(_SUFFIX) for file in FOLDER.iterdir() if file.name.endswith(_SUFFIX)))
+
+
+def load_engine(name: str) -> EnginePreset:
+    """A preset by name; raises ``UnknownNameError`` for another name, ``FileError`` and ``InputError`` for its file."""
+    if name not in engine_names():
+        raise UnknownNameError("engine", name, engine_names())
+    return _read(str(FOLDER / f"{name}{_SUFFIX}"))
+
+
+@lru_cache(maxsize=64)
+def _read(path: str) -> EnginePreset:
+    try:
+        return EnginePreset.model_validate(read_yaml(Path(path)))
+    except ValidationError as error:
+        raise explain(error, EnginePreset, f"{path}: ") from error
