@@ -8,6 +8,13 @@ from servetwin.lazy_commands import LazyCommand, lazy_app
 
 COMMANDS = {
     "run": LazyCommand("servetwin.run_command:run", "Simulate a scenario and write a run folder."),
+    "live": LazyCommand(
+        "servetwin.live_command:live", "Run a scenario on the live engine: a real model, in real time."
+    ),
+    "validate": LazyCommand(
+        "servetwin.validate_command:validate", "Hold the simulator against the live engine, on this machine."
+    ),
+    "chat": LazyCommand("servetwin.chat_command:chat", "Talk with a model in the terminal, through the live engine."),
     "compare": LazyCommand("servetwin.compare_command:compare", "Compare variants of a scenario on the same requests."),
     "memory": LazyCommand("servetwin.memory_command:memory", "Show where memory goes and how many requests fit."),
     "explain": LazyCommand("servetwin.explain_command:explain", "Show where a step's time goes."),

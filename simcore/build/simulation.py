@@ -63,14 +63,16 @@ class Simulation:
         return self.memory.request_blocks
 
     @classmethod
-    def prepare(cls, document: Mapping[str, Any], base_dir: Path) -> "Simulation":
+    def prepare(cls, document: Mapping[str, Any], base_dir: Path, spec: ModelSpec | None = None) -> "Simulation":
         """Check a scenario document and load what it names; files are looked up from ``base_dir``.
 
-        Raises ``ServetwinError`` for whatever a user can get wrong, before anything runs.
+        ``spec`` is the model where it is known already, and ``model`` but its name. Raises ``ServetwinError`` for
+        whatever a user can get wrong, before anything runs.
         """
         scenario = with_absolute_paths(parse_scenario(document), base_dir)
         memory = scenario.memory
-        spec = with_retention(load_model(scenario.model), memory.retention, memory.block_size_tokens)
+        spec = load_model(scenario.model) if spec is None else spec
+        spec = with_retention(spec, memory.retention, memory.block_size_tokens)
         accelerator = load_accelerator(scenario.cluster.accelerator)
         check_parallelism(scenario, spec, accelerator)
         _check_routing(scenario.cluster)
@@ -100,12 +102,26 @@ class Simulation:
         ``fast_forward=False`` runs decode steps one by one, with the same result. ``check`` recounts all books after
         every step.
         """
-        started = perf_counter()
-        clock, recorder, scenario = Clock(), Recorder(), self.scenario
-        described = scenario, self.spec, self.memory, self.workload
+        clock, recorder = Clock(), Recorder()
+        described = self.scenario, self.spec, self.memory, self.workload
         cluster = build_cluster(clock, recorder, *described, self.cost, self.pipeline, fast_forward, check)
-        sessions = self._send(clock, self._router(clock, recorder, cluster), progress)
-        end_s = scenario.measurement.end_s
+        return self.run_on(clock, recorder, cluster, progress)
+
+    def run_on(
+        self,
+        clock: Clock,
+        recorder: Recorder,
+        cluster: SimulatedCluster,
+        progress: Progress | None = None,
+        measured_on: str | None = None,
+    ) -> Result:
+        """Have the workload's requests served by replicas that are there already, on whatever clock they run by.
+
+        ``measured_on`` names the machine where steps are computed instead of priced.
+        """
+        started = perf_counter()
+        sessions = self._send(clock, self.router(clock, recorder, cluster), progress)
+        end_s = self.scenario.measurement.end_s
         try:
             clock.run(until=None if end_s is None else to_ns(end_s))
         except OverflowError:
@@ -116,9 +132,10 @@ class Simulation:
             batch.close(clock.now_ns)
         simulated = perf_counter()
         notices = sessions.notices if sessions is not None else ()
-        return self._result(recorder, cluster, notices, clock.has_more_to_do, started, simulated)
+        return self._result(recorder, cluster, notices, clock.has_more_to_do, started, simulated, measured_on)
 
-    def _router(self, clock: Clock, recorder: Recorder, cluster: SimulatedCluster) -> Router:
+    def router(self, clock: Clock, recorder: Recorder, cluster: SimulatedCluster) -> Router:
+        """Whoever sends requests on to these replicas, or turns them away."""
         scenario = self.scenario
         admission: list[Admission] = [
             build_policy("admission", section, f"scheduler.admission.{index}")
@@ -159,6 +176,7 @@ class Simulation:
         cut_off: bool,
         started: float,
         simulated: float,
+        measured_on: str | None,
     ) -> Result:
         scenario, samples = self.scenario, samples_per_request(self.workload)
         transfers = transfer_table(cluster.offloadings)
@@ -187,6 +205,7 @@ class Simulation:
             offloadings=cluster.offloadings,
             transfers=transfers,
             pipelines=cluster.pipelines,
+            measured_on=measured_on,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])

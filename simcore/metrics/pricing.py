@@ -31,6 +31,8 @@ _UNMEASURED = "The profile {} has no measurements of {}: a roofline prices these
 
 def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
     """The section ``pricing`` of a summary."""
+    if facts.measured_on is not None:
+        return _measured(facts.measured_on)
     busy_s = float((steps["end_s"] - steps["start_s"]).sum())
     if facts.pipelines:  # of the time in flight, that in which a stage computed or sent
         busy_s = to_s(sum(pipeline.computed_ns + pipeline.sent_ns for pipeline in facts.pipelines))
@@ -53,6 +55,19 @@ def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
         "unmeasured": missing,
         "slower_than_bf16": [] if profile is None else slower_than_bf16(facts.cost),
         "note": note,
+    }
+
+
+def _measured(machine: str) -> dict[str, Any]:
+    """The section of a run that was not priced."""
+    return {
+        "profile": None,
+        "fallback_profiles": {},
+        "shares": {},
+        "outside_calibrated_range": 0.0,
+        "unmeasured": [],
+        "slower_than_bf16": [],
+        "note": f"Nothing was priced: all steps were computed and timed on {machine}.",
     }
 
 

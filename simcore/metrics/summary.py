@@ -42,7 +42,10 @@ _CUT_OFF = "which was cut off before all requests had drained"
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the summary needs beside the tables; ``cut_off`` says that the run ended before all was done."""
+    """What the summary needs beside the tables; ``cut_off`` says that the run ended before all was done.
+
+    ``measured_on`` names the machine whose times these are; None where they were simulated.
+    """
 
     scenario: Scenario
     accelerator: Accelerator
@@ -59,6 +62,7 @@ class RunFacts:
     offloadings: tuple[Offloading, ...] = ()
     transfers: Columns = field(default_factory=dict)
     pipelines: tuple[Pipeline, ...] = ()
+    measured_on: str | None = None
 
 
 def summarise(

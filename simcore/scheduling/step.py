@@ -21,7 +21,7 @@ samples, ``scheduler.fork`` lets one request go on from another after a commit.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.request import Request
@@ -56,14 +56,44 @@ class StepResult:
         return StepResult(self.durations_ns[steps:], self.ended, self.sampled_rows)
 
 
+class Ends(Protocol):
+    """Who knows, of the requests that a replica has taken in, when their outputs end."""
+
+    def share(self, other: Self) -> None:
+        """Know the same requests as another, whose replica runs some of them."""
+
+    def expect(self, request: Request, output_tokens: int) -> None:
+        """Take note of a request that was just accepted; it generates no more than ``output_tokens``."""
+
+    def forget(self, request: Request) -> int:
+        """Drop a request that has ended; returns how many tokens it generated."""
+
+    def follow(self, request: Request) -> None:
+        """Take note of a request that has joined the decode pool, or was moved in it."""
+
+
 class Executor(Protocol):
     """Whoever has the steps of a plan computed."""
+
+    @property
+    def ends(self) -> Ends:
+        """The outputs under way."""
+
+    @property
+    def ready_ns(self) -> int:
+        """When a step may begin at the earliest."""
 
     def execute(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepResult:
         """Execute a plan from ``start_ns`` on: one step, or as many alike as it stands for.
 
         With several, the one in progress when ``within_ns`` have passed is the last.
         """
+
+    def resume(self, result: StepResult) -> None:
+        """Take note that only the first steps of a result are executed, with which nobody ends."""
+
+    def outlasts_arrivals(self, plan: BatchPlan) -> bool:
+        """Whether the step after that in which a request comes is planned already."""
 
 
 @dataclass(slots=True)

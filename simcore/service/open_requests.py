@@ -6,8 +6,8 @@ from simcore.core.request import ReadOnlyRequest, Request
 from simcore.recording.recorder import Recorder
 from simcore.recording.step_log import StepLog
 from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.step import Ends
 from simcore.service.clock import Clock
-from simcore.service.output_ends import OutputEnds
 
 GAVE_WAY = "gave way when KV memory ran short"
 
@@ -38,7 +38,7 @@ class OpenRequests:
         clock: Clock,
         index: int,
         scheduler: Scheduler,
-        ends: OutputEnds,
+        ends: Ends,
         recorder: Recorder,
         log: StepLog,
     ) -> None:

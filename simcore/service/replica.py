@@ -17,7 +17,7 @@ from simcore.recording.recorder import Recorder
 from simcore.recording.step_log import StepLog
 from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.scheduler import Scheduler
-from simcore.scheduling.step import StepResult
+from simcore.scheduling.step import Executor, StepResult
 from simcore.service.clock import PLAN, STEP_END, Alarm, Clock
 from simcore.service.executor import SimulatedExecutor
 from simcore.service.open_requests import OpenRequests
@@ -92,7 +92,7 @@ class Replica:
             loading.on_loaded = self._look_again
         self._process = clock.process(self._run())
 
-    def _make_executor(self, cost: StepCost) -> SimulatedExecutor:
+    def _make_executor(self, cost: StepCost) -> Executor:
         config, scheduler = self._config, self.scheduler
         unseen = not (config.clients_give_up or _sees_entries(scheduler)) and scheduler.state.loading is None
         return SimulatedExecutor(scheduler, cost, config.fast_forward, config.async_scheduling and unseen)

@@ -58,7 +58,7 @@ NAMES = [
     ("cluster.accelerator=h100", "cluster.accelerator is 'h100', expected one of a100-pcie-80gb,", "'h100-sxm'"),
     (
         "engine=vllm",
-        "engine is 'vllm', expected one of hf-static, llama.cpp, orca, sglang, tgi, trtllm, vllm-v1.",
+        "engine is 'vllm', expected one of hf-static, llama.cpp, orca, servetwin-live, sglang, tgi, trtllm, vllm-v1.",
         "'vllm-v1'",
     ),
     ("scheduler.ordering=fcsf", "scheduler.ordering.name is 'fcsf', expected one of", "'fcfs'"),
@@ -143,10 +143,13 @@ VALUES = [
     ("cluster.tensor_parallel=9", "cluster.tensor_parallel is 9, expected at most 8"),
     ("cluster.price_usd_per_h=-1", "cluster.price_usd_per_h is -1, expected a number of at least 0"),
     ("cluster=l4", "cluster is 'l4', expected a mapping of accelerator, replicas,"),
-    ("engine=5", "engine is 5, expected one of hf-static, llama.cpp, orca, sglang, tgi, trtllm, vllm-v1."),
+    (
+        "engine=5",
+        "engine is 5, expected one of hf-static, llama.cpp, orca, servetwin-live, sglang, tgi, trtllm, vllm-v1.",
+    ),
     (
         "engine={name: vllm-v1}",
-        "engine is {'name': 'vllm-v1'}, expected one of hf-static, llama.cpp, orca, sglang, tgi, trtllm, vllm-v1.",
+        "engine is {'name': 'vllm-v1'}, expected one of hf-static, llama.cpp, orca, servetwin-live, sglang, ",
     ),
     ("model=", "model is empty, expected text"),
     ("model=''", "model is '', expected text that is not empty."),

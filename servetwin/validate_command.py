@@ -1,0 +1,149 @@
+"""``servetwin validate``: run a scenario live, simulate the same arrivals, and tell the difference."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from dashboard.live_report import render_live_report
+from fidelity.live_regimes import regimes_of
+from fidelity.live_validation import RegimeCompared, compare_live
+from fidelity.measured_cost import at_measured_prices
+from fidelity.step_prices import StepPrices
+from servetwin.console import console, plain_table, print_table
+from servetwin.live_options import (
+    Device,
+    Dtype,
+    Overrides,
+    Scenario,
+    Threads,
+    Weights,
+    machine_of,
+    settings_of,
+    setup_of,
+)
+from simcore.build.simulation import Simulation
+from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
+from simcore.core.result import Result
+from simcore.scenario import override, read_scenario
+
+_TABLE, _DOCUMENT, _REPORT = "steps.csv", "validation.json", "report.html"
+VALIDATION = FolderKind(
+    "a validation",
+    (_DOCUMENT,),
+    {
+        _TABLE: begins_with(b"start_ns,"),
+        _DOCUMENT: begins_with(b'{\n  "validation_schema": '),
+        _REPORT: is_page,
+    },
+)
+_SHOWN = (("step_s", "p50"), ("output_tokens_per_s", "mean"), ("ttft_s", "p50"), ("tpot_s", "p50"), ("e2e_s", "p50"))
+
+
+def validate(
+    scenario: Scenario,
+    set_: Overrides = None,
+    device: Device = "cpu",
+    weights: Weights = None,
+    dtype: Dtype = None,
+    threads: Threads = None,
+    most_tokens: Annotated[
+        int, typer.Option(metavar="N", help="The most prompt tokens of one of the measurements that prices come from.")
+    ] = 4096,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; runs/NAME-validation.")] = None,
+) -> None:
+    """Hold the simulator against the live engine, on this machine.
+
+    Measures a table of steps, then runs the scenario live under several loads, each with arrivals of its own, and
+    simulates the same. Decisions are replayed by the live clock and must be equal: the exit code is 1 if any differs.
+    """
+    folder = out or Path("runs") / f"{scenario.stem}-validation"
+    check_folder(folder, VALIDATION)
+    document = override(read_scenario(scenario), set_ or ())
+    settings = settings_of(device, dtype, threads)
+    validated = validate_scenario(document, scenario.parent, weights, settings, most_tokens)
+    text = render_live_report(f"{scenario.stem}: live and simulated", validated.regimes, validated.about)
+    replace_folder(folder, VALIDATION, lambda new: write_validation(validated, new, text))
+    _print(validated.regimes)
+    typer.echo(f"Validation: {folder}\nReport:     {folder / _REPORT}")
+    if any(regime.difference is not None for regime in validated.regimes):
+        raise typer.Exit(1)
+
+
+class Validated:
+    """What a validation found: the table of steps, a comparison under each load, and what was run."""
+
+    def __init__(self, table: dict[str, Any], regimes: list[RegimeCompared], about: dict[str, str]) -> None:
+        self.table, self.regimes, self.about = table, regimes, about
+
+
+def validate_scenario(
+    document: Mapping[str, Any], base_dir: Path, weights: str | None, settings: Any, most_tokens: int
+) -> Validated:
+    """Measure, run live under each load, simulate, compare."""
+    from live.engine.setup import live_document
+    from live.engine.step_table import measured_steps
+    from live.engine.step_times import PARTS
+    from live.engine.workload_run import run_workload
+
+    setup = setup_of(dict(document), base_dir, weights, settings)
+    spec, machine = setup.simulation.spec, machine_of(setup)
+    table = measured_steps(setup, most_tokens=most_tokens)
+    prices = StepPrices.fit(table)
+
+    def prepared(described: Mapping[str, Any]) -> Simulation:
+        return Simulation.prepare(live_document(described, setup.runner.config, settings), base_dir, spec)
+
+    def simulated(described: Mapping[str, Any]) -> Result:
+        return at_measured_prices(prepared(described), prices).run()
+
+    burst = simulated(document).requests
+    longest = int((burst["prompt_tokens"] + burst["output_tokens"]).max())
+    block_size = setup.simulation.scenario.memory.block_size_tokens
+    compared = []
+    for name, described in regimes_of(document, simulated, -(-longest // block_size)).items():
+        simulation = prepared(described)
+        run = run_workload(setup.of(simulation), machine=machine)
+        compared.append(compare_live(name, simulation, run.result, run.steps, run.plans, table, PARTS))
+        if run.partial:
+            break
+    about = {"model": spec.name, "machine": machine, "steps measured for prices": f"{len(table['step_ns']):,}"}
+    return Validated(table, compared, about)
+
+
+def write_validation(validated: Validated, folder: Path, report: str) -> None:
+    """The table of steps, all figures, and the report."""
+    names = list(validated.table)
+    rows = np.column_stack([validated.table[name] for name in names])
+    lines = [",".join(names), *(",".join(map(str, row)) for row in rows.tolist())]
+    (folder / _TABLE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    document = {
+        "validation_schema": 1,
+        "about": validated.about,
+        "regimes": [regime.document() for regime in validated.regimes],
+    }
+    (folder / _DOCUMENT).write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    (folder / _REPORT).write_text(report, encoding="utf-8")
+
+
+def _print(regimes: list[RegimeCompared]) -> None:
+    to = console()
+    table = plain_table(
+        "load", "plans", "decisions", *(f"{metric.removesuffix('_s')} {statistic}" for metric, statistic in _SHOWN)
+    )
+    for regime in regimes:
+        errors = [regime.error(*shown) for shown in _SHOWN]
+        decisions = "equal" if regime.difference is None else "differ"
+        table.add_row(
+            regime.name,
+            f"{regime.plans:,}",
+            decisions,
+            *("-" if error is None else f"{error:+.1%}" for error in errors),
+        )
+    print_table(table, to)
+    for regime in regimes:
+        if regime.difference is not None:
+            to.print(f"{regime.name}: {regime.difference}", soft_wrap=True)
