@@ -4,12 +4,21 @@ import html
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from simcore.core.errors import printable, shortened
+
+_LONGEST_NAME = 40
 NO_DATA = '<span class="none">– <small>no data</small></span>'
 
 
 def text(value: object) -> str:
     """A value as text that a browser shows as it stands; bytes of a file's name that are no text become "?"."""
-    return html.escape(str(value).encode("utf-8", "replace").decode("utf-8"))
+    lines = str(value).encode("utf-8", "replace").decode("utf-8").split("\n")
+    return html.escape("\n".join(map(printable, lines)))
+
+
+def name_text(name: str) -> str:
+    """A name that a file gives, for a legend: as text, of which no more than the beginning where it is long."""
+    return text(shortened(name, _LONGEST_NAME))
 
 
 def figure_of(value: float | None, wording: Callable[[float], str]) -> str:

@@ -29,6 +29,10 @@ class UnknownPolicyError(LookupError):
         super().__init__(f"no {kind} policy is called {name!r}; known: {', '.join(known)}")
 
 
+class BrokenPolicyError(LookupError):
+    """A third party's policy is registered but cannot be imported."""
+
+
 @cache
 def _modules(kind: str) -> tuple[str, ...]:
     """The modules of a kind, by the names that policies in them have; some hold only what policies share."""
@@ -92,6 +96,7 @@ def policy_class(kind: str, name: str) -> type[Any]:
 
     Raises:
         UnknownPolicyError: no such policy.
+        BrokenPolicyError: a third party's policy that cannot be imported.
     """
     built_in = _built_in(kind, name)
     if built_in is not None:
@@ -100,8 +105,19 @@ def policy_class(kind: str, name: str) -> type[Any]:
     if target is None:
         raise UnknownPolicyError(kind, name, policy_names(kind))
     module, _, attribute = target.partition(":")
-    found: type[Any] = getattr(import_module(module), attribute)
+    try:
+        found = getattr(import_module(module), attribute)
+    except Exception as error:  # whatever a third party's module raises
+        raise BrokenPolicyError(f"{target} cannot be imported ({type(error).__name__}: {error})") from error
+    if not isinstance(found, type):
+        raise BrokenPolicyError(f"{target} is no class")
     return found
+
+
+def third_party_module(kind: str, name: str) -> str | None:
+    """The module of a third party's policy, which is not imported; None if there is no such policy."""
+    target = _third_party(kind).get(name)
+    return None if target is None else target.partition(":")[0]
 
 
 def policy_name(kind: str, policy: type[Any]) -> str:

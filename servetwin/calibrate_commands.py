@@ -14,6 +14,7 @@ from calibrate.importers.generic import read_samples, write_samples
 from calibrate.plausibility import impossible
 from calibrate.profile_writer import FittedKind, Origin, check_destination, write_profile
 from calibrate.samples import SampleTable, joined
+from servetwin.console import say
 from simcore.core.errors import InputError, Phrase
 from simcore.core.files import writing
 from simcore.hardware import accelerator_names, load_accelerator
@@ -55,7 +56,7 @@ def import_command(
         if len(known):
             groups.setdefault((known.accelerator, known.engine, known.version, known.kind), []).append(known)
         else:
-            typer.echo(f"{table.file}: no samples of kernels that engines run and something is fitted to")
+            say(f"{table.file}: no samples of kernels that engines run and something is fitted to")
     if not groups:
         field, value = ("--system", system) if root is None else ("--root", str(root))
         raise InputError(field, value, f"a source of measurements of {source} that something is fitted to")
@@ -65,14 +66,14 @@ def import_command(
         samples = joined(tables)
         path = out / f"{accelerator}.{made_by}-{made_with}.{kind}.csv"
         write_samples(samples, path)
-        typer.echo(f"{path}: {len(samples):,} samples")
+        say(f"{path}: {len(samples):,} samples")
 
 
 def _fitted_types(table: SampleTable) -> SampleTable:
     """The samples of a table but for those of types that nothing is fitted to, which are told."""
     unknown = unknown_types(table) if table.kind in FITS else {}
     for (column, name), rows in unknown.items():
-        typer.echo(f"{table.file}: {rows.sum():,} samples of {column} {name} left out, since nothing is fitted to it")
+        say(f"{table.file}: {rows.sum():,} samples of {column} {name} left out, since nothing is fitted to it")
     return table.select(~np.any(list(unknown.values()), axis=0)) if unknown else table
 
 
@@ -100,7 +101,7 @@ def fit_command(
         file, kind = left_out[0]
         raise InputError(f"{file}: kind", kind, f"one of {', '.join(FITS)}")
     for file, kind in left_out:
-        typer.echo(f"{file}: left out, since nothing is fitted to {kind}")
+        say(f"{file}: left out, since nothing is fitted to {kind}")
     read = [part for parts in by_kind.values() for part in parts]
     accelerators = sorted({part.accelerator for part in read})
     if len(accelerators) > 1:
@@ -111,14 +112,14 @@ def fit_command(
         versions = sorted({f"{part.engine} {part.version}" for part in parts})
         kinds[kind] = FittedKind(fit_and_check(joined(parts)), Origin(source, licence, date), versions)
         for group, errors in kinds[kind].checked.errors.items():
-            typer.echo(
+            say(
                 f"{kind} ({group}): {errors.points:,} held-out points, median {errors.median:.1%}, "
                 f"P90 {errors.p90:.1%}, bias {errors.bias:+.1%}"
             )
         for part in parts:
             _tell_of_impossible(part)
     write_profile(out, accelerators[0], engine, version, kinds)
-    typer.echo(f"Profile: {out}")
+    say(f"Profile: {out}")
 
 
 def _tell_of_impossible(samples: SampleTable) -> None:
@@ -127,7 +128,7 @@ def _tell_of_impossible(samples: SampleTable) -> None:
     rows = impossible(samples, load_accelerator(samples.accelerator))
     if rows.any():
         line = int(samples.lines[rows.argmax()])
-        typer.echo(
+        say(
             f"Warning: {rows.sum():,} of {len(samples):,} samples in {samples.file} are faster than the datasheet of "
             f"{samples.accelerator} lets them be, the first on line {line}; prices fitted to them are too low."
         )

@@ -21,6 +21,7 @@ def main() -> None:
         from servetwin.usage import usage_problem
         from simcore.core.errors import ServetwinError
     _settle_streams()
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         code = app(prog_name="servetwin", standalone_mode=False)
         sys.stdout.flush()
@@ -65,6 +66,12 @@ def _ending_at_once_on_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """End as by an error, so that hidden folders and processes are cleaned up."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -17,7 +17,7 @@ from experiments.comparison.folder import RUNS, check_comparison_folder, earlier
 from servetwin.cli import INTERRUPTED
 from servetwin.compare_table import print_comparison
 from servetwin.comparing import plan, save_comparison
-from servetwin.console import console
+from servetwin.console import console, say
 from simcore.core.errors import InputError
 from simcore.core.scratch import temporary_folder
 from simcore.core.yaml_text import parse_yaml, yaml_problem
@@ -103,7 +103,7 @@ def compare(
     elif not quiet:
         print_comparison(comparison, console())
         if folder is not None:
-            typer.echo(f"Folder: {folder}\nReport: {folder / 'report.html'}")
+            say(f"Folder: {folder}\nReport: {folder / 'report.html'}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 

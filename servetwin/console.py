@@ -1,10 +1,15 @@
 """Where tables are printed, so that no terminal and no pipe loses a figure."""
 
 import sys
+from typing import Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
 from rich.table import Column, Table
+from rich.text import Text
+
+from simcore.core.errors import printable
 
 _UNBOUNDED = 100_000
 """Columns of a line where output goes to a file or another program, which wants one line per row."""
@@ -14,9 +19,21 @@ _LONGEST_WORD = 24
 """Characters up to which a word is kept in one piece, however narrow the terminal."""
 
 
+class _Console(Console):
+    """Escapes what a terminal would take for a command: names in inputs may hold anything."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
+
+
+def say(text: str) -> None:
+    """Print lines on standard output, with whatever no text has escaped."""
+    typer.echo("\n".join(map(printable, text.split("\n"))))
+
+
 def console() -> Console:
     """Standard output: as wide as the terminal, or as whatever is printed where it is none."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else _UNBOUNDED)
+    return _Console(highlight=False, width=None if sys.stdout.isatty() else _UNBOUNDED)
 
 
 def plain_table(first: str, *others: str, justify: JustifyMethod = "right", title: str | None = None) -> Table:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from fidelity.parity import first_difference, read_recording, unread
+from servetwin.console import say
 
 
 def parity(
@@ -23,7 +24,7 @@ def parity(
         differ |= difference is not None
         steps = len(recording.recorded_steps)
         verdict = f"{steps} steps equal" if difference is None else f"differs at {difference}"
-        typer.echo(f"{path.name}: {verdict} ({recording.kind}; compared {', '.join(recording.compared)})")
+        say(f"{path.name}: {verdict} ({recording.kind}; compared {', '.join(recording.compared)})")
         ignored = unread(recording)
         if ignored:
             typer.echo(f"Warning: {path.name} states what is not looked at: {', '.join(ignored)}.", err=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from policies.registry import KINDS, policy_class, policy_names
+from policies.registry import KINDS, BrokenPolicyError, policy_class, policy_names
 from servetwin.console import console, plain_table, print_table
 from simcore.core.errors import UnknownNameError
 
@@ -21,7 +21,7 @@ def policies(
     if kind is not None and kind not in KINDS:
         raise UnknownNameError("KIND", kind, KINDS)
     rows = [
-        {"kind": each, "name": name, **_described(policy_class(each, name))}
+        {"kind": each, "name": name, **_description(each, name)}
         for each in ([kind] if kind is not None else KINDS)
         for name in policy_names(each)
     ]
@@ -32,6 +32,13 @@ def policies(
     for row in rows:
         table.add_row(*row.values())
     print_table(table, console())
+
+
+def _description(kind: str, name: str) -> dict[str, str]:
+    try:
+        return _described(policy_class(kind, name))
+    except BrokenPolicyError as error:
+        return {"summary": f"broken: {error}", "source": "not stated"}
 
 
 def _described(policy: type[object]) -> dict[str, str]:

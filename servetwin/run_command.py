@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.bands.bands import check_replays
 from servetwin.api import prepare, run_prepared, save
-from servetwin.console import console
+from servetwin.console import console, say
 from servetwin.run_table import print_run
 from simcore.core.errors import ServetwinError
 from simcore.cost.price_shares import MOST_OUTSIDE
@@ -68,7 +68,7 @@ def run(
     elif not quiet:
         print_run(result, console())
         if folder is not None:
-            typer.echo(f"Run folder: {folder}\nReport:     {folder / 'report.html'}")
+            say(f"Run folder: {folder}\nReport:     {folder / 'report.html'}")
 
 
 def _refuse(outside: float, why: str) -> NoReturn:

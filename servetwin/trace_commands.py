@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from servetwin.console import console, plain_table, print_table
+from servetwin.console import console, plain_table, print_table, say
 from simcore.core.outputs import check_file, is_page
 from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
 from simcore.workload.fetch import fetch, known_trace, known_traces
@@ -58,7 +58,7 @@ def describe_command(
     if description.burstiness:
         print_table(_burstiness(description), output)
     if plot is not None:
-        typer.echo(f"Figures: {plot}")
+        say(f"Figures: {plot}")
 
 
 def list_command() -> None:
@@ -76,9 +76,9 @@ def fetch_command(
     """Download a public trace, checked by its SHA-256."""
     trace = known_trace(name)
     path = fetch(trace, out)
-    typer.echo(f"{path} ({trace.bytes:,} bytes, SHA-256 verified)")
-    typer.echo(f"Licence: {trace.licence}")
-    typer.echo(f"Please cite: {trace.citation}")
+    say(f"{path} ({trace.bytes:,} bytes, SHA-256 verified)")
+    say(f"Licence: {trace.licence}")
+    say(f"Please cite: {trace.citation}")
 
 
 def _columns(

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from simcore.core.errors import InputError, UnknownNameError
+from simcore.core.errors import InputError, UnknownNameError, printable, shortened
 
+_LONGEST = 1000
 _NO_SUCH_COMMAND = re.compile(r"No such command (['\"])(.*?)\1(\.|,| |$).*", re.DOTALL)
 _BAD_VALUE = re.compile(r"Invalid value for (['\"])(?P<field>.+?)\1: (?P<problem>.*)", re.DOTALL)
 _NO_SUCH_CHOICE = re.compile(r"(?:Value error, )?(['\"])(?P<value>.*)\1 is not one of (?P<choices>.*)", re.DOTALL)
@@ -27,7 +28,7 @@ def usage_problem(error: Exception) -> str | None:
         return str(words())
     said = str(words())
     problem = _unknown_name(error, said, context) or _bad_value(error, said)
-    sentence = str(problem) if problem else " ".join(said.split())
+    sentence = str(problem) if problem else shortened(printable(" ".join(said.split())), _LONGEST)
     hint = f"\nTry '{context.command_path} --help'." if context is not None else ""
     return f"servetwin: {sentence}{hint}"
 

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILION, panels
+from dashboard.markup import name_text
 from simcore.core.result import Columns
 from simcore.metrics.fairness import service_over_time
 
@@ -24,5 +25,5 @@ def tenant_service(requests: Columns, end_s: float) -> go.Figure | None:
     figure = panels("time (s)", "service (weighted tokens)")
     for tenant, colour in zip(drawn, cycle((BLUE, ORANGE, GREEN, VERMILION, GREY)), strict=False):
         line = {"color": colour, "width": 1.6}
-        figure.add_scatter(x=times_s, y=curves[tenant], name=tenant or "(unnamed)", mode="lines", line=line)
+        figure.add_scatter(x=times_s, y=curves[tenant], name=name_text(tenant or "(unnamed)"), mode="lines", line=line)
     return figure

@@ -48,9 +48,15 @@ def _check_runs(folder: Path, runs: Path) -> None:
     if not runs.is_dir():
         raise FileError(folder, f"holds {RUNS!r}, which is no folder of finished runs")
     for entry in runs.iterdir():
-        stranger = None if is_scratch(entry.name) else KEPT_RUN.stranger(entry) if entry.is_dir() else "is no folder"
+        stranger = (
+            None
+            if is_scratch(entry.name)
+            else KEPT_RUN.stranger(entry)
+            if entry.is_dir()
+            else "is no folder of a finished run"
+        )
         if stranger is not None:
-            raise FileError(entry, f"{stranger}, where only finished runs lie")
+            raise FileError(entry, stranger)
 
 
 def earlier_looks(plan: Plan, folder: Path) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ REQUESTS = "requests.parquet"
 KEPT_RUN = FolderKind(
     "a kept run",
     (),
-    {RUN: begins_with(b'{\n  "fingerprint": "'), REQUESTS: begins_with(b"PAR1")},
+    {RUN: begins_with(b'{\n  "fingerprint": "', b'{"fingerprint": "'), REQUESTS: begins_with(b"PAR1")},
 )
 
 

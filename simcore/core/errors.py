@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable
+from itertools import islice
 from os import PathLike
 
 _LONGEST_VALUE = 80
@@ -14,6 +15,10 @@ _LONGEST_PATH = 300
 _CLOSE = 0.65
 """How alike two names must be for one to be a slip of the other."""
 _SHORTEST_WORD = 4
+
+
+_LONGEST_SENTENCE = 4000
+"""The same for all that an error says."""
 
 
 class ServetwinError(Exception):
@@ -47,7 +52,7 @@ class InputError(ServetwinError):
 
     def __str__(self) -> str:
         hint = f" Did you mean {self.nearest!r}?" if self.nearest else ""
-        return _on_one_line(f"{self.field} is {_shown(self.value)}, expected {self.expected}.{hint}")
+        return _sentence(f"{_shown_path(self.field)} is {_shown(self.value)}, expected {self.expected}.{hint}")
 
 
 class UnknownNameError(InputError):
@@ -72,7 +77,7 @@ class FileError(ServetwinError):
         place = _shown_path(self.path)
         if self.line is not None:
             place += f", line {self.line}"
-        return _on_one_line(f"{place}: {self.problem}.")
+        return _sentence(f"{place}: {self.problem}.")
 
 
 class CapacityError(ServetwinError):
@@ -113,9 +118,13 @@ def _letters_and_digits(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
 
 
-def _on_one_line(text: str) -> str:
-    """The text with what cannot be printed, such as an end of line, escaped."""
+def printable(text: str) -> str:
+    """The text with what cannot be printed, such as an end of line or a terminal's control sequence, escaped."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def _sentence(text: str) -> str:
+    return shortened(printable(text), _LONGEST_SENTENCE)
 
 
 def _shown_path(path: str) -> str:
@@ -132,7 +141,21 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     try:
-        text = repr(value)
+        text = repr(_beginning(value))
     except ValueError:  # Python refuses to print whole numbers of many thousand digits
         return "a number beyond all bounds"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+def _beginning(value: object, levels: int = 2) -> object:
+    """As much of a value as an error may show, so that no text is made of millions of values."""
+    if isinstance(value, str | bytes):
+        return value[: _LONGEST_VALUE + 1]
+    if isinstance(value, dict | list | tuple) and levels == 0:
+        return Phrase("...")
+    if isinstance(value, dict):
+        items = islice(value.items(), _LONGEST_VALUE)
+        return {_beginning(key, 0): _beginning(inner, levels - 1) for key, inner in items}
+    if isinstance(value, list | tuple):
+        return type(value)(_beginning(inner, levels - 1) for inner in value[:_LONGEST_VALUE])
+    return value

@@ -8,7 +8,7 @@ from typing import Any
 import pydantic
 from pydantic_core import ErrorDetails
 
-from simcore.core.errors import InputError, Phrase, UnknownNameError, nearest_name
+from simcore.core.errors import InputError, Phrase, UnknownNameError, nearest_name, shortened
 
 Schema = Mapping[str, Any]  # a pydantic core schema, or a part of one
 
@@ -21,6 +21,7 @@ _BEST_DESCRIBED = frozenset(
 )
 """Kinds of errors that what the schema allows explains better than pydantic's message."""
 _MESSAGE_START = re.compile(r"^(\w+) should ")
+_LONGEST_MAPPING = 300
 _LONGEST_LIST = 60
 """Characters of a list that is shown as it stands."""
 _BEYOND_WORDS: Schema = {"type": "any"}
@@ -168,10 +169,10 @@ def _shown(detail: ErrorDetails) -> object:
         # Where the fields are right one by one, it is their combination that is wrong.
         given = [str(key) for key, inner in value.items() if inner is not None]
         together = detail["type"] == "value_error" and given
-        return Phrase(f"a mapping of {', '.join(given)}" if together else "a mapping")
+        return Phrase(shortened(f"a mapping of {', '.join(given)}", _LONGEST_MAPPING) if together else "a mapping")
     if isinstance(value, list | tuple | set):
-        text = str(list(value))
-        return Phrase(text if len(text) <= _LONGEST_LIST else "a list")
+        text = str(list(value)) if len(value) <= _LONGEST_LIST else ""
+        return Phrase(text if 0 < len(text) <= _LONGEST_LIST else "a list")
     return value
 
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from policies.ordering import Ordering
 from policies.prediction import LengthPredictor
-from policies.registry import UnknownPolicyError, is_policy, policy_class, policy_name, policy_names
-from simcore.core.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name
+from policies.registry import BrokenPolicyError, UnknownPolicyError, is_policy, policy_class, policy_name, policy_names
+from simcore.core.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name, printable
 from simcore.core.validation import explain
 from simcore.scenario.sections import with_whole_keys
 
@@ -28,7 +28,7 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
     if not isinstance(name, str) or isinstance(name, Phrase):
         raise InputError(f"{field}.name", name, f"one of {', '.join(policy_names(kind))}")
     try:
-        chosen = policy_class(kind, name)
+        chosen = find_policy(kind, name)
     except UnknownPolicyError as error:
         raise UnknownNameError(f"{field}.name", name, error.known) from None
     if not is_dataclass(chosen):
@@ -55,6 +55,14 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
         raise ServetwinError(f"{field}.{error}.") from error
 
 
+def find_policy(kind: str, name: str) -> type[Any]:
+    """As ``policy_class``; raises ``ServetwinError`` for one that is registered but cannot be imported."""
+    try:
+        return policy_class(kind, name)
+    except BrokenPolicyError as error:
+        raise ServetwinError(printable(f"The {kind} policy {name!r} is registered, but {error}.")) from error
+
+
 def with_objectives(
     kind: str, section: Mapping[str, Any], objectives: Mapping[str, Mapping[str, float]]
 ) -> Mapping[str, Any]:
@@ -65,7 +73,7 @@ def with_objectives(
     name = section.get("name")
     if not isinstance(name, str) or not is_policy(kind, name):
         return section
-    taken_over = getattr(policy_class(kind, name), "from_objectives", {})
+    taken_over = getattr(find_policy(kind, name), "from_objectives", {})
     limits = {parameter: objectives[metric] for parameter, metric in taken_over.items() if objectives[metric]}
     return {parameter: min(limit.values()) for parameter, limit in limits.items()} | dict(section)
 
@@ -89,7 +97,7 @@ def _defaults(kind: str, section: Mapping[str, Any]) -> dict[str, Any]:
     name = section.get("name")
     if not isinstance(name, str) or not is_policy(kind, name):
         return {}
-    parameters = getattr(policy_class(kind, name), "__dataclass_fields__", {})
+    parameters = getattr(find_policy(kind, name), "__dataclass_fields__", {})
     return {name: item.default for name, item in parameters.items() if item.init}
 
 

@@ -1,6 +1,5 @@
 """Requests in one JSON document: result files of load generators, and conversations."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import ceil
@@ -8,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from simcore.core.errors import FileError
-from simcore.core.files import json_problem
-from simcore.workload.traces.text import opened
+from simcore.core.files import json_problem, parse_json
+from simcore.workload.traces.text import whole
 
 CHARACTERS_PER_TOKEN = 4
 """Of English text, about; conversations are read without a tokenizer."""
@@ -33,11 +32,10 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[object]
 
 
 def _requests(path: Path) -> Rows:
-    with opened(path) as text:
-        try:
-            document = json.load(text, parse_float=Decimal)
-        except (ValueError, RecursionError) as error:
-            raise FileError(path, f"is not valid JSON ({json_problem(error)})") from error
+    try:
+        document = parse_json(whole(path), parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        raise FileError(path, f"is not valid JSON ({json_problem(error)})") from error
     found: Rows = []
     if isinstance(document, Mapping) and "input_lens" in document:
         found = _of_vllm_bench(document, path)

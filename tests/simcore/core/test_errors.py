@@ -76,3 +76,20 @@ def test_values_are_shown_as_a_scenario_has_them(value, shown):
 )
 def test_the_nearest_name_is_one_that_goes_on_or_else_one_that_looks_alike(name, nearest):
     assert nearest_name(name, ["a10g", "a100-sxm", "b100", "b101", "h100-sxm", "h100-pcie"]) == nearest
+
+
+def test_nothing_of_a_value_beyond_its_beginning_is_turned_into_text():
+    class Counted(str):
+        made = 0
+
+        def __repr__(self) -> str:
+            Counted.made += 1
+            return "x"
+
+    values = [[Counted("x")] * 1000] * 1000
+    assert len(str(InputError("field" * 100_000, values, "less"))) < 1000
+    assert Counted.made <= 80 * 80
+
+
+def test_what_a_terminal_would_obey_is_escaped():
+    assert str(InputError("a\x1b[31m", "\x1b]0;T\x07", "b\u202e")).isprintable()
