@@ -17,7 +17,6 @@ TO_BE_SPLIT = frozenset(
         "kernels/rope.py",
         "simcore/memory/group_manager.py",
         "simcore/metrics/summary.py",
-        "simcore/scenario/sections.py",
         "simcore/scheduling/state.py",
         "simcore/scheduling/turns/scheduler.py",
         "simcore/service/replica.py",

@@ -21,7 +21,7 @@ from servetwin.api import simulate
 from servetwin.run_table import print_run
 from simcore.engines import FOLDER, engine_names
 from simcore.scenario.policy_choice import complete_policy
-from tools import parallelism_page
+from tools import parallelism_page, scenario_page
 
 ROOT = Path(__file__).resolve().parent.parent
 START, END = "<!-- quickstart: made by tools/regenerate.py -->", "<!-- end of quickstart -->"
@@ -116,6 +116,7 @@ def main(check: bool) -> int:
         ROOT / "docs" / "reference" / "policies.md": policies(),
         ROOT / "docs" / "reference" / "parallelism.md": parallelism_page.page(),
         ROOT / "docs" / "reference" / "engines.md": engines(),
+        ROOT / "docs" / "reference" / "scenario.md": scenario_page.page(),
     }
     if check:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != new for path, new in documents.items()))

@@ -12,7 +12,7 @@ from simcore.memory.swap import SwapSpace
 from simcore.memory.tier import Tier
 from simcore.memory.tiers import TierChain, Timer
 from simcore.scenario import Scenario
-from simcore.scenario.tier_sections import HostLink, StorageTier
+from simcore.scenario.sections import HostLink, StorageTier
 from simcore.scheduling.loading import RecomputeTime
 from simcore.scheduling.offloading import Offloading
 from simcore.scheduling.swapping import Swapping

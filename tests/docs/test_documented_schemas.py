@@ -7,15 +7,13 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 import servetwin
 from simcore.output.run_folder import RUN_FILES
-from simcore.scenario import parse_scenario, tier_sections
-from simcore.scenario.policy_choice import complete_policy
-from simcore.scenario.sections import Cluster, Scenario
-from simcore.workload import StreamsWorkload, SyntheticWorkload, TraceWorkload
-from simcore.workload import config as workload
+from simcore.scenario import parse_scenario
+from simcore.scenario.sections import Scenario
+from simcore.workload.config.section import Section
+from tools import scenario_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ROOT / "docs" / "reference"
@@ -53,96 +51,48 @@ def tables(document):
 
 
 def default(value):
-    if value is PydanticUndefined:
-        return "required"
     if value is None:
         return "none"
     if isinstance(value, BaseModel):
-        return value.model_dump() if "name" in type(value).model_fields else "see below"
-    if value == "":
-        return '""'
+        return "see below"
     return value["name"] if isinstance(value, dict) and "name" in value else value
 
 
-def fields(model, defaults=None):
-    """Names and defaults of a section's fields, but for the name of what it is."""
-    stated = {
-        name: field.get_default(call_default_factory=True)
-        if defaults is None or field.is_required()
-        else getattr(defaults, name)
-        for name, field in model.model_fields.items()
-        if name != "name"
-    }
-    return {name: default(value) for name, value in stated.items()}
-
-
-def without_senders(model):
-    return {name: value for name, value in fields(model).items() if name not in workload.SenderSection.model_fields}
-
-
-def alternatives(kind, *models):
-    return {f"{kind}: {model.model_fields['name'].annotation.__args__[0]}": fields(model) for model in models}
-
-
-def sections():
-    """What the program knows, by the headings of the document; with the default engine's settings."""
-    scenario = parse_scenario(DOCUMENT | {"slo": {}, "max_context_tokens": None, "memory": {}})
-    inner = {
-        name: fields(type(section), section)
-        for name in Scenario.model_fields
-        if isinstance(section := getattr(scenario, name), BaseModel) and name not in ("workload", "cluster")
-    }
-    preemption = scenario.scheduler.preemption
-    batching = complete_policy("batching", {"name": "chunked-prefill"}, "scheduler.batching")
-    return {
-        "The document": fields(Scenario, scenario),
-        "cluster": fields(Cluster),
-        **inner,
-        "memory.prefix_cache": fields(type(scenario.memory.prefix_cache), scenario.memory.prefix_cache),
-        "memory.retention": fields(type(scenario.memory.retention), scenario.memory.retention),
-        "memory.tiers: cpu": fields(tier_sections.CpuTier),
-        "memory.tiers: ssd, remote": fields(tier_sections.StorageTier),
-        "memory.host_link": fields(tier_sections.HostLink),
-        "scheduler.preemption": fields(type(preemption), preemption),
-        "batching: chunked-prefill": {name: default(value) for name, value in batching.items() if name != "name"},
-        "workload": fields(workload.SenderSection),
-        "tenants": {"name": "required", **fields(workload.TenantShare)},
-        "workload: random requests": without_senders(SyntheticWorkload),
-        "workload: a trace": without_senders(TraceWorkload),
-        "workload: streams": fields(StreamsWorkload),
-        "columns": fields(workload.TraceColumns),
-        **alternatives(
-            "arrivals",
-            workload.PoissonArrivals,
-            workload.GammaArrivals,
-            workload.ConstantArrivals,
-            workload.OnOffArrivals,
-            workload.PiecewiseArrivals,
-            workload.DailyArrivals,
-            workload.ClosedLoopArrivals,
-        ),
-        **alternatives(
-            "tokens", workload.FixedLength, workload.UniformLength, workload.LognormalLength, workload.QuantilesLength
-        ),
-        **alternatives("lengths", workload.EmpiricalLengths, workload.ListedLengths, workload.CorrelatedLengths),
-        **alternatives("prefix", workload.SharedTextPart, workload.ExamplesPart, workload.UniqueTextPart),
-        **alternatives("session", workload.ChatSession, workload.AgentsSession),
-        **alternatives(
-            "time", workload.FixedTime, workload.UniformTime, workload.ExponentialTime, workload.LognormalTime
-        ),
-    }
-
-
-def test_every_field_of_a_scenario_stands_in_the_document_with_its_default():
+def test_defaults_are_what_a_scenario_has():
     documented = tables("scenario.md")
-    known = sections()
-    assert documented.keys() == known.keys()
-    for heading, expected in known.items():
-        assert list(documented[heading]) == list(expected), heading
-        for name, value in expected.items():
-            shown = documented[heading][name]
-            meant = value if isinstance(value, str) else yaml.safe_load(yaml.safe_dump(value))
-            assert (shown if isinstance(value, str) else yaml.safe_load(shown)) == meant, f"{heading}: {name}"
+    scenario = parse_scenario(DOCUMENT | {"slo": {}, "max_context_tokens": None, "memory": {}})
+    known = {name: getattr(scenario, name) for name in Scenario.model_fields}
+    known = {name: section for name, section in known.items() if isinstance(section, BaseModel)}
+    known |= {f"scheduler.{name}": getattr(scenario.scheduler, name) for name in ("preemption",)}
+    known |= {f"memory.{name}": getattr(scenario.memory, name) for name in ("prefix_cache", "retention", "host_link")}
+    del known["workload"]
+    for heading, section in known.items():
+        assert list(documented[heading]) == list(type(section).model_fields), heading
+        for name, shown in documented[heading].items():
+            value = "required" if type(section).model_fields[name].is_required() else default(getattr(section, name))
+            assert yaml.safe_load(shown) == value, f"{heading}: {name}"
+
+
+def test_the_page_of_the_scenario_has_every_section_and_field(monkeypatch, tmp_path):
+    known = scenario_page.sections()
+    for section in known.values():
+        assert scenario_page.meanings(section).keys() >= scenario_page.fields(section).keys()
+    without = tmp_path / "page.md"
+    without.write_text(scenario_page.TEMPLATE.read_text(encoding="utf-8").replace("\n{ChatSession}\n", "\n"), "utf-8")
+    monkeypatch.setattr(scenario_page, "TEMPLATE", without)
+    with pytest.raises(ValueError, match=r"page\.md leaves out ChatSession"):
+        scenario_page.page()
+
+
+def test_a_field_without_a_meaning_is_refused(monkeypatch):
+    class Silent(Section):
+        """A section that says nothing of its field."""
+
+        tokens: int
+
+    monkeypatch.setattr(scenario_page, "Scenario", Silent)
+    with pytest.raises(ValueError, match=r"no meaning of Silent\.tokens"):
+        scenario_page.sections()
 
 
 def test_the_examples_are_scenarios():

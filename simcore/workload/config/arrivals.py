@@ -15,6 +15,7 @@ class PoissonArrivals(Section):
 
     name: Literal["poisson"]
     rate_per_s: RatePerS
+    """Requests per second. The gaps between them are exponential."""
 
 
 class GammaArrivals(Section):
@@ -22,7 +23,9 @@ class GammaArrivals(Section):
 
     name: Literal["gamma"]
     rate_per_s: RatePerS
+    """Requests per second."""
     cv: Annotated[float, Field(ge=0.01, le=100)]
+    """Standard deviation of the gaps over their mean. 1 is Poisson, more is bursty, less is regular."""
 
 
 class ConstantArrivals(Section):
@@ -30,6 +33,7 @@ class ConstantArrivals(Section):
 
     name: Literal["constant"]
     rate_per_s: RatePerS
+    """Requests per second."""
 
 
 class OnOffArrivals(Section):
@@ -37,9 +41,13 @@ class OnOffArrivals(Section):
 
     name: Literal["on-off"]
     on_rate_per_s: RatePerS
+    """Requests per second of an on-phase."""
     off_rate_per_s: Annotated[float, Field(ge=0)] = 0.0
+    """Requests per second of an off-phase."""
     on_s: LongerThanZero
+    """Length of an on-phase, seconds."""
     off_s: LongerThanZero
+    """Length of an off-phase, seconds."""
 
 
 class AtOnceArrivals(Section):
@@ -52,7 +60,9 @@ class RateFrom(Section):
     """A rate, and the time from which it holds."""
 
     from_s: Seconds
+    """When the rate begins to hold, seconds. The first is 0."""
     rate_per_s: RateOrNone
+    """Requests per second."""
 
 
 class PiecewiseArrivals(Section):
@@ -60,7 +70,9 @@ class PiecewiseArrivals(Section):
 
     name: Literal["piecewise"]
     rates: Annotated[list[RateFrom], Field(min_length=1, max_length=100_000)]
+    """Rates with their beginnings. Each holds until the next; the last one lasts."""
     period_s: LongerThanZero | None = None
+    """Time after which all rates begin again, seconds."""
 
     @field_validator("rates")
     @classmethod
@@ -89,8 +101,11 @@ class DailyArrivals(Section):
 
     name: Literal["daily"]
     rates_per_s: Annotated[list[RateOrNone], Field(min_length=24, max_length=24)]
+    """24 rates, one for each hour of a day."""
     start_hour: Annotated[int, Field(ge=0, le=23)] = 0
+    """The hour at which the run begins."""
     day_s: LongerThanZero = 86_400.0
+    """Length of a day, seconds. Less replays it faster, at the same rates."""
 
     @field_validator("rates_per_s")
     @classmethod
@@ -105,7 +120,9 @@ class ClosedLoopArrivals(Section):
 
     name: Literal["closed-loop"]
     concurrency: Count
+    """Clients. Each waits for its answer before it sends again."""
     think_time_s: Seconds = 0.0
+    """Time that a client waits beyond that, seconds."""
 
 
 Arrivals = Annotated[

@@ -16,6 +16,7 @@ class FixedTime(Section):
 
     name: Literal["fixed"]
     time_s: _PauseSeconds
+    """Every time, seconds."""
 
 
 class UniformTime(Section):
@@ -23,7 +24,9 @@ class UniformTime(Section):
 
     name: Literal["uniform"]
     low_s: _PauseSeconds
+    """Shortest time, seconds."""
     high_s: _PauseSeconds
+    """Longest time, seconds."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -37,6 +40,7 @@ class ExponentialTime(Section):
 
     name: Literal["exponential"]
     mean_s: _PauseLongerThanZero
+    """Mean, seconds."""
 
 
 class LognormalTime(Section):
@@ -44,8 +48,11 @@ class LognormalTime(Section):
 
     name: Literal["lognormal"]
     median_s: _PauseLongerThanZero
+    """Median before the bound, seconds."""
     sigma: Annotated[float, Field(gt=0, le=10)]
+    """Standard deviation of the natural logarithm."""
     max_s: _PauseLongerThanZero = _LONGEST_S
+    """Longest time, seconds. A longer one is drawn again, not clipped."""
 
     @model_validator(mode="after")
     def _median_within_bounds(self) -> Self:

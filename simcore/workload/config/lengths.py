@@ -15,6 +15,7 @@ class FixedLength(Section):
 
     name: Literal["fixed"]
     tokens: Tokens
+    """Every length."""
 
 
 class UniformLength(Section):
@@ -22,7 +23,9 @@ class UniformLength(Section):
 
     name: Literal["uniform"]
     low: Tokens
+    """Shortest length."""
     high: Tokens
+    """Longest length."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -39,9 +42,13 @@ class LognormalLength(Section):
 
     name: Literal["lognormal"]
     median: Annotated[float, Field(ge=1, le=MAX_TOKENS)]
+    """Median before the bounds."""
     sigma: Annotated[float, Field(gt=0, le=10)]
+    """Standard deviation of the natural logarithm."""
     min: Tokens = 1
+    """Shortest length. A length outside the bounds is drawn again, not clipped."""
     max: Tokens = MAX_TOKENS
+    """Longest length."""
 
     @model_validator(mode="after")
     def _median_within_bounds(self) -> Self:
@@ -55,6 +62,7 @@ class QuantilesLength(Section):
 
     name: Literal["quantiles"]
     tokens: dict[str, Tokens]
+    """Lengths at quantiles, ``min`` and ``max`` among them: ``{min: 7, p50: 129, p99: 601, max: 1000}``."""
 
     @field_validator("tokens")
     @classmethod
@@ -103,10 +111,15 @@ class EmpiricalLengths(Section):
 
     name: Literal["empirical"]
     file: Text
+    """Path of a trace with pairs of lengths."""
     format: FormatName = "auto"
+    """Its format, as for a trace."""
     columns: LengthColumns | None = None
+    """Its columns, as for a trace, but none of senders."""
     skip_failed: bool = False
+    """Whether to leave out requests without an output token."""
     order: Literal["random", "file"] = "random"
+    """``random``: pairs are drawn with replacement. ``file``: they come as in the file, again and again."""
 
 
 class ListedLengths(Section):
@@ -114,6 +127,7 @@ class ListedLengths(Section):
 
     name: Literal["list"]
     tokens: Annotated[list[Annotated[list[Tokens], Field(min_length=2, max_length=2)]], Field(min_length=1)]
+    """Pairs of prompt and output lengths, used in order, again and again: ``[[900, 120], [40, 300]]``."""
 
 
 class CorrelatedLengths(Section):
@@ -121,8 +135,11 @@ class CorrelatedLengths(Section):
 
     name: Literal["correlated"]
     prompt_tokens: Length
+    """Distribution of prompt lengths."""
     output_tokens: Length
+    """Distribution of output lengths."""
     rank_correlation: Annotated[float, Field(ge=-1, le=1)]
+    """Spearman's rank correlation of the two, -1 to 1."""
 
 
 LengthPair = Annotated[EmpiricalLengths | ListedLengths | CorrelatedLengths, Field(discriminator="name")]

@@ -20,15 +20,20 @@ class UniqueTextPart(Section):
 
     name: Literal["unique"]
     tokens: Length
+    """Distribution of the number of tokens."""
 
 
 class _ChosenPart(Section):
     """What is chosen out of ``among`` by Zipf's law with exponent ``zipf``; by each tenant from its own, or not."""
 
     tokens: Length
+    """Distribution of the length of a text or example. Each has one length."""
     among: Annotated[int, Field(ge=1, le=10**6)] = 1
+    """Number of texts, or of templates, at most 1,000,000."""
     zipf: Exponent = 0.0
+    """Popularity: the i-th is chosen in proportion to 1 / i^zipf. 0 is all alike."""
     per_tenant: bool = False
+    """Whether each of ``tenants`` has its own."""
 
 
 class SharedTextPart(_ChosenPart):
@@ -36,6 +41,7 @@ class SharedTextPart(_ChosenPart):
 
     name: Literal["shared"]
     count: Length = _ONE
+    """Distribution of the number of texts in a prompt, at most 64. All differ."""
 
     @model_validator(mode="after")
     def _enough_texts(self) -> Self:
@@ -50,6 +56,7 @@ class ExamplesPart(_ChosenPart):
 
     name: Literal["few-shot"]
     count: Length
+    """Distribution of the number of examples in a prompt, at most 1000."""
 
     @model_validator(mode="after")
     def _few_examples(self) -> Self:

@@ -14,30 +14,37 @@ _SHARES_TOLERANCE = 1e-6
 
 
 class TenantShare(Section):
-    """One of several tenants: each request is its with the probability ``share``."""
+    """One of several tenants. It sends each request with the probability ``share``."""
 
     name: Text
+    """The tenant, named once."""
     share: Annotated[float, Field(gt=0, le=1)]
+    """Share of the requests, more than 0."""
     priority: Priority = 0
+    """Level of its requests."""
     max_output_tokens: Tokens | None = None
+    """Limit on its outputs."""
     first_token_timeout_s: LongerThanZero | None = None
+    """Time after which its clients give up if no token has come, seconds."""
     timeout_s: LongerThanZero | None = None
+    """Time after which its clients give up if the last token has not come, seconds."""
 
 
 class SenderSection(Section):
-    """Who sends the requests: one tenant, or ``tenants`` among whom they are divided at random.
-
-    ``priority`` is lower for more urgent requests. An output ends at ``max_output_tokens``. A client gives up, and its
-    request is aborted, ``first_token_timeout_s`` after its arrival if it then has no token, and ``timeout_s`` after it
-    if it then has not the last.
-    """
+    """Who sends the requests: one tenant, or several."""
 
     tenant: str = ""
+    """Whose requests they are."""
     priority: Priority = 0
+    """Level of the requests, at least 0. A lower one is more urgent."""
     max_output_tokens: Tokens | None = None
+    """Limit that the client sets. A longer output ends there."""
     first_token_timeout_s: LongerThanZero | None = None
+    """Time after which a client gives up if no token has come, seconds."""
     timeout_s: LongerThanZero | None = None
+    """Time after which a client gives up if the last token has not come, seconds."""
     tenants: list[TenantShare] | None = None
+    """Several tenants instead, to whom requests fall at random."""
 
     @field_validator("tenants")
     @classmethod

@@ -17,7 +17,9 @@ class ChatSession(Section):
 
     name: Literal["chat"]
     turns: Length
+    """Distribution of the number of turns, at most 10,000."""
     think_time_s: Duration
+    """Distribution of the time from an answer to the next turn."""
 
     @field_validator("turns")
     @classmethod
@@ -35,9 +37,13 @@ class AgentsSession(Section):
 
     name: Literal["agents"]
     fan_out: Length
+    """Distribution of the number of requests that one sends."""
     depth: Annotated[int, Field(ge=1, le=32)] = 1
+    """Levels below the first request. A tree has at most 10,000 requests."""
     join: bool = False
+    """Whether a request that sent others goes on when all of theirs have ended."""
     think_time_s: Duration = FixedTime(name="fixed", time_s=0.0)
+    """Distribution of the time before a request is sent, such as that of a tool."""
 
     @property
     def most_requests(self) -> int:

@@ -18,23 +18,26 @@ Samples = Annotated[int, Field(ge=1, le=1000)]
 
 
 class SyntheticWorkload(SenderSection):
-    """Random requests.
-
-    Either ``requests`` or ``duration_s`` bounds them, and lengths come either from ``prompt_tokens`` and
-    ``output_tokens`` or, where the two belong together, from ``lengths``. Prompts begin with ``prefix``. With
-    ``session`` it is sessions that arrive, and their requests follow each other. ``samples`` are the outputs that each
-    request asks for, with lengths drawn alike.
-    """
+    """Random requests."""
 
     requests: Count | None = None
+    """Number of requests. The last session is cut short."""
     duration_s: LongerThanZero | None = None
+    """Time in which requests, or sessions, arrive, seconds. At least one must."""
     arrivals: Arrivals
+    """When requests, or sessions, arrive."""
     prompt_tokens: Length | None = None
+    """Distribution of prompt lengths."""
     output_tokens: Length | None = None
+    """Distribution of output lengths."""
     lengths: LengthPair | None = None
+    """Prompt and output lengths drawn together."""
     prefix: list[PromptPart] | None = None
+    """Parts before a prompt's own tokens. They make it longer. ``[]``: nothing is shared."""
     session: SessionConfig | None = None
+    """What follows a request that has ended."""
     samples: Samples = 1
+    """Outputs that each request asks for (``n`` of an API), with lengths drawn alike."""
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -59,21 +62,27 @@ class SyntheticWorkload(SenderSection):
 class TraceWorkload(SenderSection):
     """Recorded requests.
 
-    ``window_s`` keeps those from its start to just before its end, counted from the trace's first request and before
-    scaling; arrivals then count from the start of the window. ``rate_scale`` 2 makes them twice as fast. ``requests``
-    keeps at most that many. ``sort`` allows a file that is not in order of arrival; ``skip_failed`` leaves out requests
-    without any output token. ``block_tokens`` is how many tokens each of a row's hash ids stands for.
+    ``window_s`` keeps those from its start to just before its end. Arrivals then count from the start of the window.
     """
 
     trace: Text
+    """Path of a CSV, JSONL or JSON file (each may be .gz) or a Parquet file."""
     format: FormatName = "auto"
+    """One of the formats below. ``auto``: told from the columns."""
     columns: TraceColumns | None = None
+    """Names of the columns of a CSV, JSONL or Parquet file of one's own."""
     rate_scale: RatePerS = 1.0
+    """Requests arrive so many times as fast as recorded."""
     window_s: Annotated[tuple[Seconds, Seconds], Field(strict=False)] | None = None
+    """``[start, end]``: only requests recorded between, seconds since the first and before scaling."""
     requests: Count | None = None
+    """Most requests."""
     sort: bool = False
+    """Whether a file may be out of order."""
     skip_failed: bool = False
+    """Whether to leave out requests without an output token."""
     block_tokens: Tokens | None = None
+    """Tokens that each hash id stands for. By default what the format says."""
 
     @field_validator("window_s", mode="before")
     @classmethod
@@ -140,6 +149,7 @@ class StreamsWorkload(Section):
     """Requests of several workloads, each with its own senders, in order of arrival."""
 
     streams: list[Stream]
+    """Workloads, random ones and traces. None has arrivals in a closed loop."""
 
     @field_validator("streams")
     @classmethod

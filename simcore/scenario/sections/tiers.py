@@ -1,4 +1,4 @@
-"""The sections of a scenario about memory below the GPU's."""
+"""Memory below the GPU's in a scenario."""
 
 from typing import Annotated, Literal
 
@@ -14,11 +14,14 @@ TIER_ORDER = ("cpu", "ssd", "remote")
 
 
 class HostLink(Section):
-    """The link between each accelerator and CPU memory, by default at the raw rate of its profile."""
+    """The link between each accelerator and CPU memory."""
 
     to_gpu_gb_per_s: GigabytesPerSecond | None = None
+    """Bandwidth to each accelerator, GB/s. By default the raw rate of its PCIe or NVLink-C2C."""
     from_gpu_gb_per_s: GigabytesPerSecond | None = None
+    """Bandwidth from each accelerator, GB/s. The same default."""
     latency_s: Latency = 0.0
+    """From the last byte sent to its arrival, seconds."""
 
 
 class CpuTier(Section):
@@ -26,6 +29,7 @@ class CpuTier(Section):
 
     name: Literal["cpu"]
     capacity_gb: Gigabytes
+    """CPU memory of each replica, GB (10^9 bytes)."""
 
 
 class StorageTier(Section):
@@ -33,9 +37,13 @@ class StorageTier(Section):
 
     name: Literal["ssd", "remote"]
     capacity_gb: Gigabytes
+    """Room of each replica, GB (10^9 bytes)."""
     read_gb_per_s: GigabytesPerSecond
+    """Bandwidth to CPU memory, GB/s."""
     write_gb_per_s: GigabytesPerSecond
+    """Bandwidth from CPU memory, GB/s."""
     latency_s: Latency = 0.0
+    """From the last byte sent to its arrival, either way, seconds."""
 
 
 TierSection = Annotated[CpuTier | StorageTier, Field(discriminator="name")]

@@ -1,0 +1,35 @@
+"""The sections of a scenario document, as a user writes them.
+
+The text below each field is its meaning in docs/reference/scenario.md, which ``tools/scenario_page.py`` writes.
+"""
+
+from simcore.scenario.sections.bounds import with_whole_keys
+from simcore.scenario.sections.cluster import Cluster
+from simcore.scenario.sections.document import Scenario
+from simcore.scenario.sections.memory import Memory
+from simcore.scenario.sections.precision import Precision
+from simcore.scenario.sections.prices import Efficiency, Host, Pricing
+from simcore.scenario.sections.reuse import PrefixCache, Retention
+from simcore.scenario.sections.scheduler import Preemption, SchedulerSection
+from simcore.scenario.sections.targets import Measurement, Objectives
+from simcore.scenario.sections.tiers import CpuTier, HostLink, StorageTier
+
+__all__ = [
+    "Cluster",
+    "CpuTier",
+    "Efficiency",
+    "Host",
+    "HostLink",
+    "Measurement",
+    "Memory",
+    "Objectives",
+    "Precision",
+    "Preemption",
+    "PrefixCache",
+    "Pricing",
+    "Retention",
+    "Scenario",
+    "SchedulerSection",
+    "StorageTier",
+    "with_whole_keys",
+]
