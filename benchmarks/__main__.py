@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks import kv_memory, step_prices
+from benchmarks import kv_memory, many_tenants, step_prices
 from benchmarks.bare_loop import simulate as simulate_bare
 from servetwin.api import prepare
 from simcore.build.simulation import Simulation
@@ -49,6 +49,8 @@ def main(quick: bool, write: Path | None) -> None:
         *step_prices.report(),
         "",
         *kv_memory.report(),
+        "",
+        *many_tenants.report(),
     ]
     if not quick:
         lines += ["", f"One million requests (steady-1m), whole process, run folder and report written: {_million()}."]

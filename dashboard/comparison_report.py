@@ -14,9 +14,9 @@ from dashboard.comparison_wording import (
 from dashboard.figures.differences import forest
 from dashboard.figures.overlays import overlay
 from dashboard.markup import NO_DATA, box, facts, section, text
-from dashboard.metric_names import METRIC_NAMES
 from dashboard.page import figure_block, page
 from experiments.comparison import Comparison, Row
+from simcore.metrics.registry import latency
 
 _MARKS = {"better": ("met", "▲ better"), "worse": ("missed", "▼ worse")}
 
@@ -118,8 +118,8 @@ def _distributions(comparison: Comparison) -> str:
         figure_block(
             f"distribution-{metric}",
             overlay(metric, curves, short_names(comparison.variants), comparison.baseline),
-            METRIC_NAMES[metric].title,
-            f"Cumulative, over the finished requests of all seeds: {METRIC_NAMES[metric].meaning}.",
+            latency(metric).title,
+            f"Cumulative, over the requests of all seeds that have it: {latency(metric).definition}.",
         )
         for metric, curves in comparison.curves.items()
     ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dashboard.formatting import DASH, number, share
 from experiments.comparison import Row
+from simcore.metrics.metric import SECONDS, SHARE
 
 VERDICT_WORDS = {
     "baseline": "baseline",
@@ -42,7 +43,9 @@ class Scale:
 
 def scale_of(rows: Sequence[Row]) -> Scale:
     """The unit for all rows of one metric: the one that suits the baseline, or else the first value there is."""
-    if rows[0].unit != "s":
+    if rows[0].unit == SHARE:
+        return Scale(100.0, "%")
+    if rows[0].unit != SECONDS:
         return Scale(1.0, rows[0].unit)
     ordered = sorted(rows, key=lambda row: row.verdict != "baseline")
     reference = next((abs(row.value) for row in ordered if row.value), 1.0)
@@ -71,7 +74,21 @@ def seeds_in_words(seeds: Sequence[int]) -> str:
 
 
 def short_names(variants: Sequence[str]) -> dict[str, str]:
-    """What tables and figures call each variant: its label, or a number where labels would leave no room."""
-    if max(map(len, variants)) <= _LONGEST_LABEL:
-        return {label: label for label in variants}
-    return {label: f"#{number}" for number, label in enumerate(variants, start=1)}
+    """What tables and figures call each variant: its label, its values alone, or a letter where neither leaves room."""
+    for names in (list(variants), [_values_of(label) for label in variants]):
+        if max(map(len, names)) <= _LONGEST_LABEL and len(set(names)) == len(names):
+            return dict(zip(variants, names, strict=True))
+    return {label: f"variant {_letters(number)}" for number, label in enumerate(variants)}
+
+
+def _values_of(label: str) -> str:
+    """The label "replicas=1, accelerator=l4" without its keys: "1, l4". Parameters of policies stay as they are."""
+    if "(" in label:
+        return label
+    return ", ".join(part.partition("=")[2] or part for part in label.split(", "))
+
+
+def _letters(number: int) -> str:
+    """A, B, …, Z, AA, AB, … from 0 on."""
+    before, last = divmod(number, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + last)

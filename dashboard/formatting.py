@@ -1,5 +1,8 @@
 """Numbers as the report words them: three significant digits, units, and a dash where there is no figure."""
 
+from simcore.metrics.definitions import PERCENTILES
+from simcore.metrics.metric import SECONDS, SHARE, Figure
+
 DASH = "–"
 
 
@@ -20,12 +23,32 @@ def seconds(value: float | None) -> str:
         return DASH
     if value == 0:
         return "0 s"
+    scale, unit = time_unit(value)
+    return f"{number(value * scale)} {unit}"
+
+
+def time_unit(value: float | None) -> tuple[float, str]:
+    """The unit in which a duration reads best, and how many of it a second has; seconds for none."""
     for scale, unit in ((1.0, "s"), (1e3, "ms")):
-        if abs(value) * scale >= 0.9995:
-            return f"{number(value * scale)} {unit}"
-    return f"{number(value * 1e6)} µs"
+        if not value or abs(value) * scale >= 0.9995:
+            return scale, unit
+    return 1e6, "µs"
+
+
+def percentile_name(key: str) -> str:
+    """P99.9 for ``p999``."""
+    return f"P{PERCENTILES[key]:g}"
 
 
 def share(value: float | None) -> str:
     """A share of one in per cent."""
     return DASH if value is None else f"{number(float(value * 100))} %"
+
+
+def worded(figure: Figure, value: float | None) -> str:
+    """A figure in its unit."""
+    if figure.unit == SECONDS:
+        return seconds(value)
+    if figure.unit == SHARE:
+        return share(value)
+    return DASH if value is None else f"{number(value)} {figure.unit}"

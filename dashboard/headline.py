@@ -2,14 +2,16 @@
 
 from typing import Any
 
-from dashboard.details import band_method, throughput_figure
-from dashboard.formatting import number, seconds, share
+from dashboard.details import band_method, figure_value
+from dashboard.formatting import number, percentile_name, seconds, share
 from dashboard.markup import NO_DATA, band, box, figure_of, interval, section, text
-from dashboard.metric_names import METRIC_NAMES, PERCENTILE_NAMES
+from simcore.metrics.definitions import PERCENTILES
+from simcore.metrics.metric import Latency
+from simcore.metrics.registry import figures, latencies, latency
 from simcore.output.cluster_text import described
 
 _STATES = ("finished", "rejected", "unfinished")
-_FIGURES = {"mean": "Mean", **PERCENTILE_NAMES}
+_FIGURES = {"mean": "Mean", **{key: percentile_name(key) for key in PERCENTILES}}
 
 
 def title_block(title: str, scenario: dict[str, Any], summary: dict[str, Any]) -> str:
@@ -58,24 +60,15 @@ def requests_section(summary: dict[str, Any]) -> str:
 
 def cards_section(summary: dict[str, Any]) -> str:
     """The headline figures as cards, each with its confidence interval where it has one."""
-    metrics, cost, utilisation = summary["metrics"], summary["cost"], summary["utilisation"]
+    metrics = summary["metrics"]
     cards = []
-    for metric in ("ttft_s", "tpot_s", "e2e_s"):
-        for percentile in ("p50", "p99"):
-            label = f"{METRIC_NAMES[metric].short} {PERCENTILE_NAMES[percentile]}"
-            statistics = metrics[metric]
+    for metric in latencies():
+        for percentile in ("p50", "p99") if metric.drawn else ():
+            statistics = metrics[metric.name]
             notes = interval(statistics["ci"][percentile], seconds) + band(statistics, percentile, seconds)
+            label = f"{metric.short} {percentile_name(percentile)}"
             cards.append(_card(label, figure_of(statistics[percentile], seconds), notes))
-    for key, label in (
-        ("output_tokens_per_s", "Output tokens/s"),
-        ("requests_per_s", "Requests/s"),
-        ("goodput_requests_per_s", "Goodput, requests/s"),
-    ):
-        cards.append(_card(label, *throughput_figure(summary, key)))
-    cards.append(_card("Replicas busy", figure_of(utilisation["busy_share"], share), "<small>share of time</small>"))
-    preempted = f"<small>{number(summary['preemptions']['requests'])} requests affected</small>"
-    cards.append(_card("Preemptions", number(summary["preemptions"]["total"]), preempted))
-    cards.append(_card("USD/1M output tokens", figure_of(cost["usd_per_million_output_tokens"], number)))
+    cards += [_card(figure.title, *figure_value(figure, summary)) for figure in figures() if figure.card]
     words = "Ranges are confidence intervals, as stated below the latencies."
     if "band" in summary["pricing"]:
         words += f" Bands: {band_method(summary)}."
@@ -90,27 +83,26 @@ def _card(label: str, value: str, note: str = "") -> str:
 def latency_section(summary: dict[str, Any]) -> str:
     """Mean, percentiles and extremes of every latency, confidence intervals below them."""
     head = "".join(f'<th scope="col">{name}</th>' for name in ("Latency", *_FIGURES.values(), "Min", "Max", "Count"))
-    rows = "".join(_latency_row(metric, summary["metrics"][metric]) for metric in METRIC_NAMES)
+    rows = "".join(_latency_row(metric, summary["metrics"][metric.name]) for metric in latencies())
     confidence = summary["metrics"]["ttft_s"]["ci"]
     counts = summary["counts"]
     note = (
         f"Below each figure its {100 * confidence['level']:g} % confidence interval ({confidence['method']}), where "
-        f"the data allow one. Latencies are of finished requests; {number(counts['rejected'])} rejected and "
-        f"{number(counts['unfinished'])} unfinished requests have none and are not in these percentiles."
+        f"the data allow one. {number(counts['rejected'])} rejected and "
+        f"{number(counts['unfinished'])} unfinished requests are in no percentile of what they did not come to."
     )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    table = f'<table class="wide"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     return section("Latencies", f'<div class="panel">{table}</div><p class="quiet"><small>{text(note)}</small></p>')
 
 
-def _latency_row(metric: str, statistics: dict[str, Any]) -> str:
-    name = METRIC_NAMES[metric]
+def _latency_row(metric: Latency, statistics: dict[str, Any]) -> str:
     cells = [
         f"<td>{figure_of(statistics[key], seconds)}{interval(statistics['ci'][key], seconds)}"
         f"{band(statistics, key, seconds)}</td>"
         for key in _FIGURES
     ]
     cells += [f"<td>{figure_of(statistics[key], seconds)}</td>" for key in ("min", "max")]
-    heading = f'<th scope="row">{text(name.short)}<small>{text(name.meaning)}</small></th>'
+    heading = f'<th scope="row">{text(metric.short)}<small>{text(metric.definition)}</small></th>'
     return f"<tr>{heading}{''.join(cells)}<td>{number(statistics['count'])}</td></tr>"
 
 
@@ -121,8 +113,8 @@ def slo_section(summary: dict[str, Any]) -> str:
         return ""
     rows = []
     for key, objective in objectives.items():
-        name = METRIC_NAMES[key.partition(".")[0]].short
-        percentile = PERCENTILE_NAMES.get(objective["percentile"], objective["percentile"])
+        name = latency(key.partition(".")[0]).short
+        percentile = percentile_name(objective["percentile"])
         asked = text(f"{percentile} {name} ≤ {seconds(objective['limit_s'])}")
         rows.append(
             f'<tr><th scope="row">{asked}</th><td>{figure_of(objective["share_within"], share)}</td>'

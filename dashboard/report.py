@@ -9,11 +9,12 @@ from dashboard.details import details_section
 from dashboard.figures.distributions import distribution
 from dashboard.figures.kv_occupancy import kv_occupancy
 from dashboard.figures.lengths import length_histograms
-from dashboard.figures.load import load_over_time
+from dashboard.figures.load import load_over_time, load_per_replica
 from dashboard.figures.service import MOST_TENANTS, tenant_service
 from dashboard.figures.style import shade
 from dashboard.figures.throughput import throughput_over_time
 from dashboard.figures.time_bins import coarse_edges, fine_edges, replica_count, run_end_s
+from dashboard.figures.ttft import ttft_over_time
 from dashboard.formatting import seconds
 from dashboard.headline import (
     cards_section,
@@ -23,10 +24,10 @@ from dashboard.headline import (
     title_block,
 )
 from dashboard.markup import facts, section, text
-from dashboard.metric_names import METRIC_NAMES
 from dashboard.page import figure_block, page
 from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
+from simcore.metrics.registry import latencies
 from simcore.metrics.step_bins import StepBins
 
 
@@ -55,35 +56,45 @@ def render_report(result: Result, title: str) -> str:
 
 
 def _distributions(result: Result) -> str:
-    requests, metrics = result.requests, result.summary["metrics"]
-    start_s = result.summary["window"]["start_s"]
-    measured = (requests["state"] == "finished") & (requests["arrival_s"] >= (start_s or 0.0))
+    requests, metrics, slo = result.requests, result.summary["metrics"], result.summary["slo"] or {}
+    arrived = requests["arrival_s"] >= (result.summary["window"]["start_s"] or 0.0)
     blocks = []
-    for metric in ("ttft_s", "tpot_s", "e2e_s"):
-        points = cumulative_points(requests[metric][measured])
-        caption = f"Cumulative, over {metrics[metric]['count']:,} requests: {METRIC_NAMES[metric].meaning}."
-        figure = distribution(metric, points, metrics[metric], "requests")
-        blocks.append(figure_block(metric, figure, METRIC_NAMES[metric].title, caption))
-    itl = metrics["itl_s"]
-    caption = f"Cumulative, over {itl['count']:,} gaps: {METRIC_NAMES['itl_s'].meaning}."
-    figure = distribution("itl_s", result.token_gaps, itl, "gaps")
-    blocks.append(figure_block("itl_s", figure, METRIC_NAMES["itl_s"].title, caption))
+    for latency in latencies():
+        if latency.of_requests is None:
+            points, of_what = result.token_gaps, "gaps"
+        elif latency.drawn:
+            points, of_what = cumulative_points(latency.of_requests(requests)[arrived]), "requests"
+        else:
+            continue
+        statistics = metrics[latency.name]
+        limits_s = {
+            objective["percentile"]: objective["limit_s"]
+            for key, objective in slo.items()
+            if key.partition(".")[0] == latency.name
+        }
+        figure = distribution(latency, points, statistics, of_what, limits_s)
+        caption = f"Cumulative, over {statistics['count']:,} {of_what}: {latency.definition}."
+        if limits_s:
+            caption += " Dashed: the objective, as high as the share that must keep it."
+        blocks.append(figure_block(latency.name, figure, latency.title, caption))
     return section("Distributions", f'<div class="grid">{"".join(blocks)}</div>')
 
 
 def _over_time(result: Result) -> str:
     requests, steps, summary = result.requests, result.steps, result.summary
     end_s, replicas = run_end_s(result), replica_count(result)
-    figures: dict[str, go.Figure | None] = dict.fromkeys(("load", "kv", "throughput"))
+    figures: dict[str, go.Figure | None] = dict.fromkeys(("load", "replicas", "kv", "throughput", "ttft"))
     widths_s = [0.0, 0.0]
     if end_s > 0:
         fine, coarse = fine_edges(end_s), coarse_edges(end_s, len(requests["arrival_s"]))
         widths_s = [float(fine[1]), float(coarse[1])]
         bins = StepBins(steps, replicas, fine)
         figures["load"] = load_over_time(requests, steps, bins, fine)
+        figures["replicas"] = load_per_replica(steps, bins, fine)
         figures["kv"] = kv_occupancy(steps, bins, fine, summary["kv"]["blocks_per_replica"])
         coarse_bins = StepBins(steps, replicas, coarse)
         figures["throughput"] = throughput_over_time(requests, steps, coarse_bins, coarse)
+        figures["ttft"] = ttft_over_time(requests, coarse)
     unmeasured = _unmeasured_s(summary["window"], end_s)
     grey = " Grey: outside the measured window." if unmeasured else ""
     for figure in figures.values():
@@ -94,10 +105,17 @@ def _over_time(result: Result) -> str:
     held = f"Means over {seconds(widths_s[0])}; values are known where the batch changes, and held in between.{grey}"
     filling = f"Means over {seconds(widths_s[0])}; between changes of the batch memory fills step by step.{grey}"
     rates = f"Means over {seconds(widths_s[1])}. Output tokens of all requests, unfinished ones too.{grey}"
+    waits = f"P50 and P99 of the requests that arrived within {seconds(widths_s[1])}; of those that got a token.{grey}"
     blocks = (
         figure_block("load", figures["load"], "Running and waiting requests", f"All replicas together. {held}"),
+        *(
+            [figure_block("replicas", figures["replicas"], "Load of each replica", f"Running requests. {held}")]
+            if replicas > 1
+            else []
+        ),
         figure_block("kv", figures["kv"], "KV memory in use", f"Share of each replica's blocks. {filling}"),
         figure_block("throughput", figures["throughput"], "Throughput", rates),
+        figure_block("ttft", figures["ttft"], "Time to first token over time", waits),
     )
     return section("Over time", f'<div class="stack">{"".join(blocks)}</div>')
 

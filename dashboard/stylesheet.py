@@ -62,6 +62,10 @@ tbody th { font-weight: 600; min-width: 130px; } tbody th small { display: block
 .met { color: var(--ok); font-weight: 600; } .missed { color: var(--bad); font-weight: 600; }
 details summary { cursor: pointer; font-weight: 600; }
 pre { overflow-x: auto; margin: 12px 0 0; font-size: 12.5px; line-height: 1.45; }
+@media (max-width: 900px) {
+  .wide th, .wide td { padding: 6px 4px; font-size: 12px; } .wide td small { white-space: normal; font-size: 10.5px; }
+  .wide tbody th { min-width: 0; } .wide tbody th small { display: none; }
+}
 @media (max-width: 620px) {
   main { padding: 18px 12px 40px; } h1 { font-size: 22px; } figure { padding: 12px 8px 8px; }
   .cards { grid-template-columns: 1fr 1fr; } .card { padding: 10px 12px; } .card b { font-size: 19px; }

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from experiments.comparison import Plan, PlannedRun, carry_out, evaluate
 from experiments.comparison.folder import RUNS, check_comparison_folder, earlier_looks
+from experiments.comparison.remarks import foreseen
 from servetwin.cli import INTERRUPTED
 from servetwin.compare_table import print_comparison
 from servetwin.comparing import plan, save_comparison
@@ -82,6 +83,9 @@ def compare(
         set_ or (),
         scenario.parent,
     )
+    if not (quiet or as_json):
+        for warning in foreseen(planned):  # before the work, not only after it
+            print(f"Warning: {warning}", file=sys.stderr)
     with _folder_for_runs(folder) as runs:
         looks = () if folder is None else earlier_looks(planned, folder)
         interrupted = False

@@ -6,26 +6,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from experiments.bands.bands import METRICS, STATISTICS
+from experiments.bands.bands import STATISTICS
 from servetwin.console import plain_table, print_table
 from servetwin.digits import figure, half_width_text
 from simcore.core.result import Result
 from simcore.metrics.definitions import PERCENTILES
+from simcore.metrics.metric import Figure, Latency, Rate
+from simcore.metrics.registry import latencies, lines
 from simcore.output.cluster_text import replicas_of
 
-_NAMES = {
-    "ttft_s": "TTFT (s)",
-    "tpot_s": "TPOT (ms)",
-    "itl_s": "ITL (ms)",
-    "e2e_s": "E2E (s)",
-    "queue_s": "queue (s)",
-}
-_RATES = {
-    "requests_per_s": "requests/s",
-    "output_tokens_per_s": "output tokens/s",
-    "total_tokens_per_s": "total tokens/s",
-}
-_MILLISECONDS = ("tpot_s", "itl_s")
+_MOST_TENANTS = 10
+"""Tenants that are printed, those with the most requests."""
 
 
 def print_run(result: Result, console: Console) -> None:
@@ -35,8 +26,10 @@ def print_run(result: Result, console: Console) -> None:
     print_table(_latencies(summary["metrics"]), console)
     if "band" in summary["pricing"]:
         print_table(_bands(summary), console)
-    for line in (*_throughput(summary), *_resources(summary)):
+    for line in (*_objectives(summary), *_figures(summary), _speed(summary["run"])):
         console.print(line, soft_wrap=True)
+    if summary["fairness"]:
+        print_table(_tenants(summary["fairness"]), console)
     for warning in summary["warnings"]:
         console.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
     for notice in summary["notices"]:
@@ -58,32 +51,37 @@ def _title(result: Result) -> str:
 def _latencies(metrics: dict[str, Any]) -> Table:
     percentiles = [f"P{percent:g}" for percent in PERCENTILES.values()]
     table = plain_table("", "mean", "±95%", *percentiles)
-    for name, title in _NAMES.items():
-        scale = 1e3 if name in _MILLISECONDS else 1.0
-        figures = metrics[name]
-        values = [_scaled(figures, key, scale) for key in ("mean", *PERCENTILES)]
-        table.add_row(
-            title, figure(*values[0]), half_width_text(values[0][1]), *(figure(*value) for value in values[1:])
-        )
+    for latency in latencies():
+        found = [_scaled(metrics[latency.name], key, _scale(latency)) for key in ("mean", *PERCENTILES)]
+        mean, *others = (figure(*value) for value in found)
+        table.add_row(_named(latency), mean, half_width_text(found[0][1]), *others)
     return table
 
 
 def _scaled(figures: dict[str, Any], key: str, scale: float) -> tuple[float | None, float | None]:
     """A figure, and half the width of its interval if it has one."""
-    value, interval = figures[key], figures["ci"].get(key)
+    value, interval = figures[key], (figures["ci"] or {}).get(key)
     return (
         None if value is None else value * scale,
         None if interval is None else (interval[1] - interval[0]) / 2 * scale,
     )
 
 
+def _scale(latency: Latency) -> float:
+    return 1e3 if latency.in_ms else 1.0
+
+
+def _named(latency: Latency) -> str:
+    return f"{latency.short} ({'ms' if latency.in_ms else 's'})"
+
+
 def _bands(summary: dict[str, Any]) -> Table:
     level = summary["pricing"]["band"]["level"]
     table = plain_table(f"{level:.0%} band", "mean", *(f"P{PERCENTILES[name]:g}" for name in STATISTICS[1:]))
-    for name in METRICS:
-        scale = 1e3 if name in _MILLISECONDS else 1.0
-        band = summary["metrics"][name]["band"]
-        table.add_row(_NAMES[name], *(_range(band[statistic], scale) for statistic in STATISTICS))
+    for latency in latencies():
+        if latency.banded:
+            band = summary["metrics"][latency.name]["band"]
+            table.add_row(_named(latency), *(_range(band[statistic], _scale(latency)) for statistic in STATISTICS))
     table.add_row("output tokens/s", _range(summary["throughput"]["band"]["output_tokens_per_s"], 1.0))
     return table
 
@@ -92,46 +90,68 @@ def _range(band: list[float] | None, scale: float) -> str:
     return "-" if band is None else f"{figure(band[0] * scale)} to {figure(band[1] * scale)}"
 
 
-def _throughput(summary: dict[str, Any]) -> list[str]:
-    rates = summary["throughput"]
-    if rates["requests_per_s"] is None:
-        return ["throughput: no time was simulated"]
-    lines = [f"throughput: {', '.join(f'{_rate(rates, name)} {unit}' for name, unit in _RATES.items())}"]
+def _objectives(summary: dict[str, Any]) -> list[str]:
+    found = []
     for name, objective in (summary["slo"] or {}).items():
+        limit = f"objective {name} <= {objective['limit_s']:g} s"
         if objective["share_within"] is None:
-            lines.append(f"objective {name} <= {objective['limit_s']:g} s: no data")
+            found.append(f"{limit}: no data")
             continue
         verdict = "met" if objective["met"] else "missed"
-        share = objective["share_within"]
-        lines.append(f"objective {name} <= {objective['limit_s']:g} s: {verdict}, kept by {share:.2%} of requests")
-    if summary["slo"]:
-        lines.append(f"goodput: {_rate(rates, 'goodput_requests_per_s')} requests/s met all objectives")
-    return lines
+        found.append(f"{limit}: {verdict}, kept by {objective['share_within']:.2%} of requests")
+    return found
 
 
-def _rate(rates: dict[str, Any], name: str) -> str:
-    return figure(*_scaled(rates, name, 1.0))
+def _figures(summary: dict[str, Any]) -> list[str]:
+    """A line for each line of the table of metrics that has anything to say."""
+    kv = summary["kv"]
+    before = {
+        "KV cache": f"{kv['capacity_tokens_per_replica']:,} tokens per replica ({kv['source']}), "
+        f"at most {kv['peak_used_blocks'] / kv['blocks_per_replica']:.1%} used"
+    }
+    after = {"cost": f" ({summary['cost']['price_source']})"}
+    found = []
+    for line, figures in lines():
+        words = [text for metric in figures if (text := _worded(metric, summary)) is not None]
+        if words:
+            first = [before[line]] if line in before else []
+            found.append(f"{line}: {', '.join([*first, *words])}{after.get(line, '')}")
+    return found
 
 
-def _resources(summary: dict[str, Any]) -> list[str]:
-    kv, use, cost, run = (summary[key] for key in ("kv", "utilisation", "cost", "run"))
-    lines = [
-        f"KV cache: {kv['capacity_tokens_per_replica']:,} tokens per replica ({kv['source']}), "
-        f"at most {kv['peak_used_blocks'] / kv['blocks_per_replica']:.1%} used; "
-        f"{summary['preemptions']['total']:,} preemptions"
-    ]
-    if use["busy_share"] is not None:
-        lines.append(
-            f"busy {use['busy_share']:.1%} of the time, MFU {use['mfu']:.1%}, MBU {use['mbu']:.1%}, "
-            f"{use['mean_decode_batch']:.1f} requests decoding per step"
+def _worded(metric: Figure, summary: dict[str, Any]) -> str | None:
+    """A figure as its row words it, a rate with the digits that its interval supports; None without either."""
+    value = metric.of_summary(summary)
+    if value is None or not metric.wording:
+        return None
+    if isinstance(metric, Rate):
+        return metric.wording.format(figure(*_scaled(summary["throughput"], metric.name, 1.0)))
+    return metric.wording.format(value)
+
+
+def _tenants(fairness: dict[str, Any]) -> Table:
+    """The tenants with the most requests."""
+    table = plain_table(
+        "tenant", "requests", "finished", "TTFT mean (s)", "TTFT P99 (s)", "E2E mean (s)", "in limits", "service/s"
+    )
+    tenants = sorted(fairness["tenants"].items(), key=lambda item: (-item[1]["requests"], item[0]))
+    for name, tenant in tenants[:_MOST_TENANTS]:
+        kept = tenant["slo_attainment"]
+        table.add_row(
+            escape(name or "(unnamed)"),
+            f"{tenant['requests']:,}",
+            f"{tenant['finished']:,}",
+            *(figure(tenant[key]) for key in ("mean_ttft_s", "p99_ttft_s", "mean_e2e_s")),
+            "-" if kept is None else f"{kept:.2%}",
+            f"{tenant['service_per_s']:,.0f}",
         )
-    if cost["usd_per_million_output_tokens"] is not None:
-        lines.append(
-            f"cost: {cost['usd_per_h']:.2f} USD/h ({cost['price_source']}), "
-            f"{cost['usd_per_million_output_tokens']:.2f} USD per million output tokens"
-        )
-    lines.append(
+    if len(tenants) > _MOST_TENANTS:
+        table.caption = f"the {_MOST_TENANTS} with the most requests, of {len(tenants):,} tenants"
+    return table
+
+
+def _speed(run: dict[str, Any]) -> str:
+    return (
         f"simulated {run['simulated_s']:,.1f} s in {run['wall_s']:.2f} s "
         f"({run['requests_per_wall_s']:,.0f} requests per second of wall time)"
     )
-    return lines

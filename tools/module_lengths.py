@@ -16,7 +16,6 @@ TO_BE_SPLIT = frozenset(
         "kernels/paged_decode.py",
         "kernels/rope.py",
         "simcore/memory/group_manager.py",
-        "simcore/metrics/summary.py",
         "simcore/scheduling/state.py",
         "simcore/scheduling/turns/scheduler.py",
         "simcore/service/replica.py",

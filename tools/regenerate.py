@@ -6,6 +6,7 @@ a document differs from what would be.
 
 import inspect
 import io
+import re
 import sys
 from itertools import takewhile
 from pathlib import Path
@@ -20,8 +21,9 @@ from policies.registry import KINDS, policy_class, policy_names
 from servetwin.api import simulate
 from servetwin.run_table import print_run
 from simcore.engines import FOLDER, engine_names
+from simcore.hardware import accelerator_names
 from simcore.scenario.policy_choice import complete_policy
-from tools import parallelism_page, scenario_page
+from tools import metric_tables, parallelism_page, scenario_page
 
 ROOT = Path(__file__).resolve().parent.parent
 START, END = "<!-- quickstart: made by tools/regenerate.py -->", "<!-- end of quickstart -->"
@@ -41,6 +43,11 @@ def with_block(document: str, block: str) -> str:
     head, _, rest = document.partition(START)
     _, _, tail = rest.partition(END)
     return f"{head}{START}\n```\n{block}\n```\n{END}{tail}"
+
+
+def with_counts(document: str) -> str:
+    """The document with as many accelerators as there are."""
+    return re.sub(r"on \d+ accelerators", f"on {len(accelerator_names())} accelerators", document)
 
 
 def policies() -> str:
@@ -110,9 +117,10 @@ def plain(value: object) -> object:
 
 def main(check: bool) -> int:
     """Regenerate, or compare; returns the exit code."""
-    readme = ROOT / "README.md"
+    readme, outputs = ROOT / "README.md", ROOT / "docs" / "reference" / "outputs.md"
     documents = {
-        readme: with_block(readme.read_text(encoding="utf-8"), quickstart()),
+        outputs: metric_tables.with_tables(outputs.read_text(encoding="utf-8")),
+        readme: with_counts(with_block(readme.read_text(encoding="utf-8"), quickstart())),
         ROOT / "docs" / "reference" / "policies.md": policies(),
         ROOT / "docs" / "reference" / "parallelism.md": parallelism_page.page(),
         ROOT / "docs" / "reference" / "engines.md": engines(),

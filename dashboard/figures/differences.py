@@ -44,6 +44,7 @@ def forest(rows: Sequence[Row], scale: Scale, names: Mapping[str, str], baseline
             f"p {probability(row.p_holm)}<extra></extra>",
         )
     figure.update_yaxes(
+        type="category",  # left to itself, plotly takes names that begin with "#" or digits for numbers
         categoryorder="array",
         categoryarray=[text(names[row.variant]) for row in reversed(known)],
         automargin=True,

@@ -10,6 +10,8 @@ from dashboard.figures.time_bins import FloatArray, mean_present
 from simcore.core.result import Columns
 from simcore.metrics.step_bins import StepBins
 
+_FRAME_HEIGHT, _ROW_HEIGHT = 110, 22
+
 
 def load_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:
     """Requests that run (panel above) and that wait to run for the first time (below), all replicas together."""
@@ -25,6 +27,26 @@ def load_over_time(requests: Columns, steps: Columns, bins: StepBins, edges_s: F
     for row, (name, colour, values) in enumerate(curves, start=1):
         add_held(figure, edges_s, values, name, colour, row, fill="tozeroy", fillcolor=tint(colour))
     figure.update_layout(showlegend=False)
+    return figure
+
+
+def load_per_replica(steps: Columns, bins: StepBins, edges_s: FloatArray) -> go.Figure | None:
+    """Running requests of every replica, a row each, darker where they are more; None without steps."""
+    if not len(steps["start_s"]):
+        return None
+    running = bins.mean(steps["running_requests"])
+    figure = panels("time (s)", "replica")
+    figure.add_heatmap(
+        x=(edges_s[:-1] + edges_s[1:]) / 2,
+        y=[f"replica {index}" for index in range(len(running))],
+        z=np.round(running, 3),
+        colorscale=[[0, "rgba(0, 0, 0, 0)"], [1, BLUE]],
+        zmin=0,
+        colorbar={"title": {"text": "requests"}, "thickness": 12},
+        hovertemplate="%{y}: %{z:,.4~g} running at %{x:.4~g} s<extra></extra>",
+    )
+    figure.update_yaxes(type="category", autorange="reversed", automargin=True)
+    figure.update_layout(showlegend=False, height=_FRAME_HEIGHT + _ROW_HEIGHT * len(running))
     return figure
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILION, panels
+from dashboard.formatting import time_unit
 from dashboard.markup import text
-from dashboard.metric_names import METRIC_NAMES
 from experiments.comparison import Curve
+from simcore.metrics.registry import latency
 
 # Two more of the palette of Okabe and Ito, as comparisons need more colours than runs.
 _SKY, _PURPLE = "#56B4E9", "#CC79A7"
 _COLOURS = (BLUE, VERMILION, GREEN, ORANGE, _PURPLE, _SKY)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _LOG_FROM_RATIO = 20.0
-_IN_MS = ("tpot_s",)
 
 
 def overlay(metric: str, curves: Mapping[str, Curve], names: Mapping[str, str], baseline: str) -> go.Figure | None:
@@ -25,13 +25,12 @@ def overlay(metric: str, curves: Mapping[str, Curve], names: Mapping[str, str], 
     """
     if not curves:
         return None
-    scale, unit = (1e3, "ms") if metric in _IN_MS else (1.0, "s")
+    reference = curves.get(baseline, next(iter(curves.values())))
+    scale, unit = time_unit(float(np.interp(0.5, reference.shares, reference.values_s)))
     least = min(float(curve.values_s[0]) for curve in curves.values())
     greatest = max(float(curve.values_s[-1]) for curve in curves.values())
     logarithmic = least > 0 and greatest / least > _LOG_FROM_RATIO
-    figure = panels(
-        f"{METRIC_NAMES[metric].short} ({unit}{', logarithmic' if logarithmic else ''})", "share of requests"
-    )
+    figure = panels(f"{latency(metric).short} ({unit}{', logarithmic' if logarithmic else ''})", "share of requests")
     others = [variant for variant in curves if variant != baseline]
     for variant, curve in curves.items():
         place = others.index(variant) if variant in others else 0

@@ -8,15 +8,14 @@ import numpy as np
 
 from simcore.core.errors import InputError
 from simcore.core.result import Result
+from simcore.metrics.registry import latencies, rates
 
 LEVEL = 0.8
 """The share of true values that a band is meant to hold."""
 FEWEST_REPLAYS = 9
 """With fewer, the tenth percentile lies beyond all of them."""
 MOST_REPLAYS = 10_000
-METRICS = ("ttft_s", "tpot_s", "e2e_s")
 STATISTICS = ("mean", "p50", "p90", "p99")
-RATES = ("requests_per_s", "output_tokens_per_s", "total_tokens_per_s")
 METHOD = (
     "the 10th and 90th percentile over replays of the run, each with all prices of a kind off by an error drawn from "
     "the held-out errors of its fit, or from errors stated of roofline prices, host constants and whole steps, and "
@@ -25,6 +24,16 @@ METHOD = (
 
 Figures = dict[str, dict[str, float | None]]
 """The figures of one run that have a band, by metric and statistic; rates stand under "throughput"."""
+
+
+def banded_latencies() -> tuple[str, ...]:
+    """The latencies that have bands."""
+    return tuple(latency.name for latency in latencies() if latency.banded)
+
+
+def banded_rates() -> tuple[str, ...]:
+    """The rates that have bands."""
+    return tuple(rate.name for rate in rates() if rate.banded)
 
 
 def check_replays(field: str, replays: int) -> None:
@@ -38,9 +47,10 @@ def figures_of(result: Result) -> Figures:
     """The figures of a run that have a band."""
     summary = result.summary
     figures: Figures = {
-        metric: {statistic: summary["metrics"][metric][statistic] for statistic in STATISTICS} for metric in METRICS
+        metric: {statistic: summary["metrics"][metric][statistic] for statistic in STATISTICS}
+        for metric in banded_latencies()
     }
-    figures["throughput"] = {rate: summary["throughput"][rate] for rate in RATES}
+    figures["throughput"] = {rate: summary["throughput"][rate] for rate in banded_rates()}
     return figures
 
 
@@ -52,7 +62,7 @@ def with_bands(result: Result, replayed: Sequence[Figures]) -> Result:
     summary: dict[str, Any] = dict(result.summary)
     summary["metrics"] = {
         metric: statistics | {"band": _bands(statistics, [figures[metric] for figures in replayed])}
-        if metric in METRICS
+        if metric in banded_latencies()
         else statistics
         for metric, statistics in summary["metrics"].items()
     }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from simcore.core.result import Columns
-from simcore.metrics.definitions import Float64Array
+from simcore.metrics.arrays import Float64Array
 
 SCHEMA_VERSION = 2
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.comparison.compared_metrics import ComparedMetric
 from experiments.comparison.comparison import Comparison, Row
-from experiments.comparison.evidence import CURVES, Evidence, gather
+from experiments.comparison.evidence import Evidence, gather
 from experiments.comparison.method import describe_method
 from experiments.comparison.plan import Plan
 from experiments.comparison.remarks import remarks_on
@@ -55,7 +55,7 @@ def evaluate(plan: Plan, folder: Path, looks: Sequence[int] = ()) -> Comparison:
         ),
         curves={
             name: {variant: found.curves[name] for variant, found in evidence.items() if name in found.curves}
-            for name in CURVES
+            for name in dict.fromkeys(name for found in evidence.values() for name in found.curves)
         },
         missing=missing,
         looks=tuple(sorted({*looks, *(() if missing else (len(plan.seeds),))})),

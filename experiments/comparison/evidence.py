@@ -9,11 +9,11 @@ from experiments.comparison.compared_metrics import ComparedMetric, RunRecord
 from experiments.comparison.comparison import Curve
 from experiments.comparison.pairing import Pairing, pair_up
 from experiments.comparison.plan import PlannedRun
-from experiments.comparison.resampling import Figure, standard_errors
+from experiments.comparison.resampling import Statistic, standard_errors
 from experiments.comparison.run_store import RunStore
-from simcore.metrics.definitions import Float64Array
+from simcore.metrics.arrays import Float64Array
+from simcore.metrics.registry import latencies
 
-CURVES = ("ttft_s", "tpot_s", "e2e_s")
 _CURVE_POINTS = 300
 
 
@@ -45,16 +45,17 @@ def gather(
 
     ``bootstrap`` asks for the errors within each pair, and is for a single seed.
     """
+    drawn = {latency.name: latency for latency in latencies() if latency.drawn}
     values: dict[int, dict[str, float | None]] = {}
     errors: dict[str, float | None] = {}
     pairings: dict[int, Pairing] = {}
-    latencies_s: dict[str, list[Float64Array]] = {name: [] for name in CURVES}
+    latencies_s: dict[str, list[Float64Array]] = {name: [] for name in drawn}
     remarks: list[str] = []
     for seed, run in runs.items():
         record = store.record(run)
         values[seed] = {metric.key: metric.of_run(record) for metric in metrics}
         for name, found in latencies_s.items():
-            latency_s = record.latencies_s(name)
+            latency_s = record.of_arrived(drawn[name])
             found.append(latency_s[np.isfinite(latency_s)])
         remarks += [record.summary["pricing"]["note"], *record.summary["notices"]]
         if seed in baseline:
@@ -69,7 +70,7 @@ def gather(
 def _errors(
     baseline: RunRecord, variant: RunRecord, metrics: Sequence[ComparedMetric], seed: int
 ) -> dict[str, float | None]:
-    pairs: dict[str, tuple[Figure, Figure]] = {
+    pairs: dict[str, tuple[Statistic, Statistic]] = {
         metric.key: (metric.of_requests(baseline), metric.of_requests(variant))
         for metric in metrics
         if metric.of_requests is not None

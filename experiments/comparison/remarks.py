@@ -12,6 +12,24 @@ _MOST_LISTED = 8
 Sentences = tuple[str, ...]
 
 
+def foreseen(plan: Plan) -> Sentences:
+    """Warnings that the number of seeds gives rise to, known before anything runs."""
+    seeds, comparisons = len(plan.seeds), len(plan.variants) - 1
+    if seeds == 1:
+        return (
+            "One seed: how differences vary from one stream of requests to another is unknown. Intervals and p-values "
+            "are of this one stream alone; near saturation, where queues remember for long, they are far too sure.",
+        )
+    needed = fewest_pairs(comparisons)
+    if seeds >= needed:
+        return ()
+    times = f", which is adjusted for {comparisons} comparisons" if comparisons > 1 else ""
+    return (
+        f"Too few seeds to call anything better or worse: with {seeds} no p-value can fall below "
+        f"{least_p_value(seeds):.2g}{times}; to be below 0.05 takes at least {needed} seeds. The intervals stand.",
+    )
+
+
 def remarks_on(
     plan: Plan, evidence: Mapping[str, Evidence], missing: Sequence[tuple[str, int]], looks: Sequence[int]
 ) -> tuple[Sentences, Sentences]:
@@ -23,20 +41,8 @@ def remarks_on(
             f"Interrupted: {len(missing)} of {len(plan.runs)} runs are missing ({_list(listed)}). No significance is "
             "stated before all are there, since the number of seeds was fixed beforehand."
         )
+    warnings += foreseen(plan)
     seeds = len(plan.seeds)
-    if seeds == 1:
-        warnings.append(
-            "One seed: how differences vary from one stream of requests to another is unknown. Intervals and p-values "
-            "are of this one stream alone; near saturation, where queues remember for long, they are far too sure."
-        )
-    comparisons = len(plan.variants) - 1
-    needed = fewest_pairs(comparisons)
-    if 1 < seeds < needed:
-        times = f", which is adjusted for {comparisons} comparisons" if comparisons > 1 else ""
-        warnings.append(
-            f"Too few seeds to call anything better or worse: with {seeds} no p-value can fall below "
-            f"{least_p_value(seeds):.2g}{times}; to be below 0.05 takes at least {needed} seeds. The intervals stand."
-        )
     earlier = [str(look) for look in looks if look < seeds]
     if earlier:
         warnings.append(

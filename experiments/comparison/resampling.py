@@ -12,15 +12,15 @@ from typing import Protocol
 
 import numpy as np
 
+from simcore.metrics.arrays import Float64Array, Int64Array
 from simcore.metrics.confidence import OBSERVATIONS_BEYOND, SECTIONS
-from simcore.metrics.definitions import Float64Array, Int64Array
 from simcore.workload.streams import random_stream
 
 BLOCKS = SECTIONS
 DRAWS = 500
 
 
-class Figure(Protocol):
+class Statistic(Protocol):
     """A figure of one run that can be computed again with each request counted several times, or not at all."""
 
     def of(self, counts: Int64Array) -> float:
@@ -95,7 +95,7 @@ class Percentile:
         return len(self._order) >= 2 * BLOCKS and beyond >= OBSERVATIONS_BEYOND
 
 
-def standard_errors(pairs: Sequence[tuple[Figure, Figure]], requests: int, seed: int) -> list[float | None]:
+def standard_errors(pairs: Sequence[tuple[Statistic, Statistic]], requests: int, seed: int) -> list[float | None]:
     """Standard errors of the difference of every pair of figures over the same requests, all from the same draws.
 
     None where there are too few requests to tell. The same arguments give the same errors.

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from experiments.comparison.compared_metrics import KEPT_COLUMNS, RunRecord
+from experiments.comparison.compared_metrics import RunRecord
 from experiments.comparison.plan import PlannedRun
 from simcore.core.errors import FileError
 from simcore.core.files import parse_json
 from simcore.core.outputs import FolderKind, begins_with, replace_folder
 from simcore.core.result import Result
+from simcore.output.run_folder import write_table
 
 RUN = "run.json"
 REQUESTS = "requests.parquet"
@@ -48,9 +50,9 @@ class RunStore:
         kept = {"fingerprint": run.fingerprint, "scenario": run.document, "summary": result.summary}
 
         def write(place: Path) -> None:
-            table = pa.table({name: pa.array(result.requests[name]) for name in KEPT_COLUMNS})
-            with (place / REQUESTS).open("wb") as file:  # Arrow takes no path that is not UTF-8
-                parquet.write_table(table, file, compression="zstd")
+            rows = len(result.requests["request_id"])
+            of_run = {"variant": np.full(rows, run.variant), "seed": np.full(rows, run.seed)}
+            write_table(of_run | result.requests, place / REQUESTS, result.summary)
             (place / RUN).write_text(json_text(kept), encoding="utf-8")
 
         replace_folder(self.folder / run.name, KEPT_RUN, write)
@@ -64,7 +66,7 @@ class RunStore:
                 table = parquet.read_table(file).sort_by("request_id")  # arrivals may depend on the variant
         except (OSError, ValueError, pa.ArrowException) as error:
             raise FileError(place, "holds no readable run; delete it, and it is run again") from error
-        return RunRecord(summary, {name: table[name].to_numpy() for name in KEPT_COLUMNS})
+        return RunRecord(summary, {name: table[name].to_numpy() for name in table.column_names})
 
 
 def json_text(document: Mapping[str, Any]) -> str:

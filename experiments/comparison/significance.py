@@ -14,8 +14,8 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
+from simcore.metrics.arrays import Float64Array
 from simcore.metrics.confidence import LEVEL
-from simcore.metrics.definitions import Float64Array
 
 SIGNIFICANT = 0.05
 """A difference is called better or worse if its adjusted p-value is below this."""

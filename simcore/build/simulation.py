@@ -26,7 +26,8 @@ from simcore.cost.step_cost import StepCost
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.metrics.distribution import cumulative_points_of_gaps
-from simcore.metrics.summary import RunFacts, summarise
+from simcore.metrics.run_facts import RunFacts
+from simcore.metrics.summary import summarise
 from simcore.metrics.tables import request_table, step_table
 from simcore.metrics.transfers import transfer_table
 from simcore.models import ModelSpec, load_model
@@ -193,6 +194,7 @@ class Simulation:
             work=tuple(batch.log.work for batch in cluster.batches),
             ranges=tuple(batch.log.ranges for batch in cluster.batches),
             peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in cluster.replicas),
+            first_tokens=recorder.first_tokens_after(to_ns(scenario.measurement.warmup_s)),
             notices=(
                 *getattr(self.workload, "notices", ()),
                 *assumed(scenario, self.workload),

@@ -5,7 +5,7 @@ import numpy as np
 from simcore.core.clock import NS_PER_S
 from simcore.core.result import Columns
 from simcore.core.token_gaps import CountedGaps
-from simcore.metrics.definitions import Float64Array, Int64Array
+from simcore.metrics.arrays import Float64Array, Int64Array
 
 _POINTS = 600
 

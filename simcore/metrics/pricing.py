@@ -1,6 +1,6 @@
 """What the prices of a run are worth: where they come from, and what was never measured."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcore.core.clock import to_s
 from simcore.core.result import Columns
@@ -9,10 +9,8 @@ from simcore.cost.price_shares import MOST_OUTSIDE, price_shares, unmeasured
 from simcore.cost.profile_choice import ROOFLINE
 from simcore.cost.slow_experts import slower_than_bf16
 from simcore.hardware import Accelerator
+from simcore.metrics.run_facts import RunFacts
 from simcore.scenario import Scenario
-
-if TYPE_CHECKING:
-    from simcore.metrics.summary import RunFacts
 
 _UNCALIBRATED = (
     "100% of simulated time is priced by roofline with stated efficiencies and by assumed host constants, outside any "
@@ -29,7 +27,7 @@ _SLOWER = (
 _UNMEASURED = "The profile {} has no measurements of {}: a roofline prices these."
 
 
-def pricing_figures(facts: "RunFacts", steps: Columns) -> dict[str, Any]:
+def pricing_figures(facts: RunFacts, steps: Columns) -> dict[str, Any]:
     """The section ``pricing`` of a summary."""
     if facts.measured_on is not None:
         return _measured(facts.measured_on)

@@ -8,26 +8,29 @@ longest prompt, and of the output weight times the most tokens in a running batc
 difference says nothing.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from simcore.core.result import Columns
-from simcore.metrics.definitions import Float64Array
+from simcore.metrics.arrays import Float64Array, Int64Array
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 MOST_TENANTS = 200
 """Tenants whose pairs are looked at: those served most where there are more, as pairs grow by the square."""
 
 
-def backlogged_throughout(requests: Columns, times_s: Float64Array) -> BoolArray:
-    """Whether each tenant, one row each, has requests waiting all the time between each two successive times."""
+def backlogged_throughout(requests: Columns, rows_of: Sequence[Int64Array], times_s: Float64Array) -> BoolArray:
+    """Whether tenants, a row each, have requests waiting all the time between each two successive times.
+
+    ``rows_of`` are the rows of the requests of each.
+    """
     until_s = np.where(np.isnan(requests["first_scheduled_s"]), requests["end_s"], requests["first_scheduled_s"])
     until_s = np.where(np.isnan(until_s), np.inf, until_s)
     rows = []
-    for tenant in np.unique(requests["tenant"]):
-        own = requests["tenant"] == tenant
+    for own in rows_of:
         came, went = np.sort(requests["arrival_s"][own]), np.sort(until_s[own])
         # Nobody waits from when as many went as had come, until the next comes.
         idle = np.concatenate(([0.0], went))
@@ -49,8 +52,6 @@ def max_service_difference(service: Float64Array, waiting: BoolArray) -> float |
     between two times. The extremes of W_f - W_g since the start give the difference over any interval within a run of
     spans in which both wait.
     """
-    most_served = np.argsort(-service[:, -1], kind="stable")[:MOST_TENANTS]
-    service, waiting = service[most_served], waiting[most_served]
     service = np.concatenate((service, service[:, -1:]), axis=1)  # so that the last run too has something after it
     greatest = None
     for one, other in combinations(range(len(service)), 2):

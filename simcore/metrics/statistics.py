@@ -7,8 +7,9 @@ import numpy as np
 
 from simcore.core.clock import NS_PER_S
 from simcore.core.token_gaps import CountedGaps, merged, split
+from simcore.metrics.arrays import Float64Array
 from simcore.metrics.confidence import LEVEL, METHOD, SECTIONS, enough_for, interval
-from simcore.metrics.definitions import PERCENTILES, Float64Array
+from simcore.metrics.definitions import PERCENTILES
 
 Statistics = dict[str, Any]
 

@@ -2,67 +2,35 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simcore.core.clock import to_s
 from simcore.core.result import Columns
 from simcore.core.token_gaps import CountedGaps
-from simcore.cost.price_shares import RangeCounter
-from simcore.cost.step_cost import StepCost
-from simcore.cost.work import WorkCounter
-from simcore.hardware import Accelerator
-from simcore.metrics.confidence import LEVEL, SECTIONS, interval
-from simcore.metrics.definitions import normalised_latency_s, prefix_hit_rate
 from simcore.metrics.fairness import fairness
+from simcore.metrics.kv_memory import kv_figures
+from simcore.metrics.measured import MeasuredRun
 from simcore.metrics.objectives import kept_all, missed_any, objectives
 from simcore.metrics.pricing import pricing_figures, pricing_warnings
+from simcore.metrics.registry import figures, latencies
+from simcore.metrics.run_facts import RunFacts
 from simcore.metrics.statistics import Statistics, of_gaps, of_values
-from simcore.metrics.transfers import link_figures, swap_figures, tier_figures
-from simcore.scenario import Scenario
-from simcore.scheduling.offloading import Offloading
-from simcore.service.pipeline import Pipeline
+from simcore.metrics.throughput import mean_queue, throughput
+from simcore.metrics.transfers import link_figures, swap_figures
+from simcore.metrics.utilisation import utilisation
 
-SCHEMA_VERSION = 1
-_FINISHED_FOR_INTERVAL = 5 * SECTIONS
-"""Fewer finished requests than this leave throughput without an interval."""
+SCHEMA_VERSION = 2
 _WINDOW = (
-    "from the end of the warm-up to the end of the run, {}; latencies of finished requests that arrived in it, gaps "
-    "and throughput of tokens and requests that ended in it; counts, fairness, KV memory, preemptions, utilisation and "
-    "cost are of the whole run"
+    "from the end of the warm-up to the end of the run, {}; latencies of the requests that arrived in it and have them "
+    "by its end, gaps, tokens and finished requests that came in it; offered and served rate, goodput and cost of "
+    "tokens are of its part up to the last arrival; counts, fairness, KV memory, preemptions, utilisation and the cost "
+    "of the run are of the whole run"
 )
 _DRAINED = "its drain included"
 _CUT_OFF = "which was cut off before all requests had drained"
-
-
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What the summary needs beside the tables; ``cut_off`` says that the run ended before all was done.
-
-    ``measured_on`` names the machine whose times these are; None where they were simulated.
-    """
-
-    scenario: Scenario
-    accelerator: Accelerator
-    cost: StepCost
-    total_blocks: int
-    block_tables: int
-    kv_bytes_per_token: int
-    work: tuple[WorkCounter, ...]
-    ranges: tuple[RangeCounter, ...]
-    peak_used_blocks: int
-    notices: tuple[str, ...]
-    cut_off: bool
-    simulation_wall_s: float
-    offloadings: tuple[Offloading, ...] = ()
-    transfers: Columns = field(default_factory=dict)
-    pipelines: tuple[Pipeline, ...] = ()
-    measured_on: str | None = None
 
 
 def summarise(
@@ -77,46 +45,53 @@ def summarise(
 
     ``gaps`` are the token gaps of each replica as chunks in order of time, ``all_gaps`` the same merged.
     """
-    warmup_s = facts.scenario.measurement.warmup_s
-    end_s = _end_s(facts, requests, steps)
-    window = _Window(warmup_s, max(end_s - warmup_s, 0.0))
-    within = _Selection.of(requests, facts.scenario, window)
-    summary = {
+    scenario, end_s = facts.scenario, _end_s(facts, requests, steps)
+    start_s = scenario.measurement.warmup_s
+    run = MeasuredRun(
+        scenario=scenario,
+        requests=requests,
+        steps=steps,
+        start_s=start_s,
+        end_s=max(end_s, start_s),
+        good=kept_all(requests, scenario),
+        bad=missed_any(requests, scenario, end_s),
+        emitted_tokens=facts.first_tokens + int(all_gaps.counts.sum()),
+        usd_per_h=facts.usd_per_h,
+    )
+    itl = of_gaps(gaps, all_gaps, _requests_with_gaps(requests, start_s))
+    pricing = pricing_figures(facts, steps)
+    summary: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "counts": _counts(requests),
-        "window": {
-            "start_s": window.start_s,
-            "end_s": window.start_s + window.length_s,
-            "measured_s": window.length_s,
-            "requests": int(within.measured.sum()),
-            "warmup_excluded": warmup_s > 0,
-            "drain_excluded": facts.cut_off,
-            "definition": _WINDOW.format(_CUT_OFF if facts.cut_off else _DRAINED),
-        },
-        "metrics": _metrics(requests, within, of_gaps(gaps, all_gaps, _requests_with_gaps(requests, window))),
-        "throughput": _throughput(requests, within, window),
-        "slo": objectives(requests, facts.scenario, requests["arrival_s"] >= window.start_s, end_s),
-        "fairness": fairness(requests, end_s, within.good, missed_any(requests, facts.scenario, end_s)),
-        "kv": _kv(facts, requests, steps, end_s),
+        "window": _window(run, facts.cut_off),
+        "metrics": _metrics(run, itl),
+        "throughput": throughput(run),
+        "slo": objectives(requests, scenario, run.arrived, end_s),
+        "fairness": fairness(requests, end_s, run.good, run.bad),
+        "kv": kv_figures(facts, requests, steps, end_s),
         "preemptions": {
             "total": int(steps["preempted_requests"].sum()),
             "requests": int((requests["preemptions"] > 0).sum()),
             **swap_figures(facts.offloadings),
         },
         "links": link_figures(facts.offloadings, facts.transfers, end_s),
-        "utilisation": _utilisation(facts, requests, steps, end_s),
-        "cost": _cost(facts, requests, end_s),
-        "pricing": (pricing := pricing_figures(facts, steps)),
-        "warnings": _warnings(facts, requests, pricing),
-        "notices": list(facts.notices),
+        "utilisation": utilisation(facts, requests, steps, end_s),
+        "cost": {
+            "usd_per_h": facts.usd_per_h,
+            "usd": facts.usd_per_h * end_s / 3600,
+        },
+        "pricing": pricing,
     }
+    _add_figures(summary, run)
+    summary["cost"]["price_source"] = facts.price_source
+    summary |= {"warnings": _warnings(run, summary), "notices": list(facts.notices)}
     wall_s = perf_counter() - started
     summary["run"] = {
         "wall_s": wall_s,
         "simulated_s": end_s,
         "requests_per_wall_s": len(requests["request_id"]) / wall_s,
         "phases_wall_s": {"simulate": facts.simulation_wall_s, "summarise": wall_s - facts.simulation_wall_s},
-        "seed": facts.scenario.seed,
+        "seed": scenario.seed,
         "versions": {
             "servetwin": version("servetwin"),
             "python": platform.python_version(),
@@ -127,25 +102,39 @@ def summarise(
     return summary
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    start_s: float
-    length_s: float
+def _window(run: MeasuredRun, cut_off: bool) -> dict[str, Any]:
+    return {
+        "start_s": run.start_s,
+        "end_s": run.end_s,
+        "measured_s": run.length_s,
+        "arrivals_end_s": run.arrivals_end_s,
+        "requests": int(((run.requests["state"] == "finished") & run.arrived).sum()),
+        "warmup_excluded": run.start_s > 0,
+        "drain_excluded": cut_off,
+        "definition": _WINDOW.format(_CUT_OFF if cut_off else _DRAINED),
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class _Selection:
-    """Masks over the requests: finished ones that arrived in the window, that ended in it, and that kept all limits."""
+def _metrics(run: MeasuredRun, itl: Statistics) -> dict[str, Any]:
+    """Statistics of every latency; that without values of requests is of gaps between tokens."""
+    arrived = run.arrived
+    return {
+        latency.name: itl
+        if latency.of_requests is None
+        else of_values(np.asarray(latency.of_requests(run.requests)[arrived], dtype=np.float64))
+        for latency in latencies()
+    }
 
-    measured: np.ndarray[Any, np.dtype[np.bool_]]
-    ended: np.ndarray[Any, np.dtype[np.bool_]]
-    good: np.ndarray[Any, np.dtype[np.bool_]]
 
-    @classmethod
-    def of(cls, requests: Columns, scenario: Scenario, window: _Window) -> "_Selection":
-        finished = requests["state"] == "finished"
-        measured = finished & (requests["arrival_s"] >= window.start_s)
-        return cls(measured, finished & (requests["end_s"] > window.start_s), kept_all(requests, scenario))
+def _add_figures(summary: dict[str, Any], run: MeasuredRun) -> None:
+    """Put the figures that say how they are computed where they belong."""
+    for figure in figures():
+        if figure.of_run is not None:
+            *sections, key = figure.place.split(".")
+            section = summary
+            for name in sections:
+                section = section.setdefault(name, {})
+            section[key] = figure.of_run(run) if run.length_s else None
 
 
 def _end_s(facts: RunFacts, requests: Columns, steps: Columns) -> float:
@@ -165,163 +154,31 @@ def _counts(requests: Columns) -> dict[str, Any]:
     }
 
 
-def _requests_with_gaps(requests: Columns, window: _Window) -> int:
+def _requests_with_gaps(requests: Columns, start_s: float) -> int:
     """Requests that got two tokens or more and were not done when the window began."""
-    return int(((requests["output_tokens"] >= 2) & ~(requests["end_s"] <= window.start_s)).sum())
+    return int(((requests["output_tokens"] >= 2) & ~(requests["end_s"] <= start_s)).sum())
 
 
-def _metrics(requests: Columns, within: _Selection, itl: Statistics) -> dict[str, Any]:
-    measured = {name: requests[name][within.measured] for name in ("ttft_s", "tpot_s", "e2e_s", "queue_s")}
-    metrics = {name: of_values(np.asarray(values, dtype=np.float64)) for name, values in measured.items()}
-    per_token = normalised_latency_s(
-        np.asarray(measured["e2e_s"], dtype=np.float64),
-        np.asarray(requests["output_tokens"][within.measured], dtype=np.int64),
-    )
-    return {
-        "ttft_s": metrics["ttft_s"],
-        "tpot_s": metrics["tpot_s"],
-        "itl_s": itl,
-        "e2e_s": metrics["e2e_s"],
-        "queue_s": metrics["queue_s"],
-        "normalised_latency_s": of_values(per_token),
-    }
-
-
-def _throughput(requests: Columns, within: _Selection, window: _Window) -> dict[str, Any]:
-    ended = within.ended
-    amounts = {
-        "requests_per_s": ended.astype(np.int64),
-        "output_tokens_per_s": np.where(ended, requests["output_tokens"], 0),
-        "total_tokens_per_s": np.where(ended, requests["prompt_tokens"] + requests["output_tokens"], 0),
-        "goodput_requests_per_s": (ended & within.good).astype(np.int64),
-    }
-    if not window.length_s:
-        return {**dict.fromkeys(amounts), "ci": None}
-    edges = window.start_s + window.length_s * np.arange(1, SECTIONS) / SECTIONS
-    section = np.searchsorted(edges, requests["end_s"][ended], side="left")
-    figures: dict[str, Any] = {}
-    intervals: dict[str, Any] = {"level": LEVEL, "method": f"batch means over {SECTIONS} equal spans of time"}
-    for name, amount in amounts.items():
-        per_section = np.bincount(section, weights=amount[ended], minlength=SECTIONS)
-        figures[name] = float(amount.sum() / window.length_s)
-        rates = (per_section / (window.length_s / SECTIONS)).tolist()
-        intervals[name] = interval(figures[name], rates) if ended.sum() >= _FINISHED_FOR_INTERVAL else None
-    return {**figures, "ci": intervals}
-
-
-def _kv(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
-    scenario = facts.scenario
-    block_size = scenario.memory.block_size_tokens
-    # Within a row blocks grow about evenly.
-    mean_blocks = (steps["used_blocks"] + steps["used_blocks_at_end"]) / 2
-    held = float((mean_blocks * _until_next_s(steps)).sum())
-    all_blocks = facts.total_blocks * scenario.cluster.replicas
-    admitted = requests["first_scheduled_s"] >= scenario.measurement.warmup_s
-    hit_rate = prefix_hit_rate(requests["cached_tokens"][admitted], requests["prompt_tokens"][admitted])
-    return {
-        "block_size_tokens": block_size,
-        "blocks_per_replica": facts.total_blocks,
-        "capacity_tokens_per_replica": facts.total_blocks // facts.block_tables * block_size,
-        "bytes_per_token": facts.kv_bytes_per_token,
-        "peak_used_blocks": facts.peak_used_blocks,
-        "mean_used_share": held / (all_blocks * end_s) if end_s else None,
-        "prefix_hit_rate": hit_rate if scenario.memory.prefix_caching else None,
-        "tiers": tier_figures(facts.offloadings, requests, admitted),
-        "source": "computed" if scenario.memory.num_gpu_blocks is None else "given",
-    }
-
-
-def _in_system_s(requests: Columns, end_s: float) -> float:
-    """Request-seconds between arrival and end of all requests; one that is rejected on arrival adds none."""
-    until = np.where(np.isnan(requests["end_s"]), end_s, requests["end_s"])
-    return float((until - requests["arrival_s"]).sum())
-
-
-def _until_next_s(steps: Columns) -> NDArray[np.float64]:
-    """What each row lasts, up to the next of its replica at most, which begins before where several are in flight."""
-    order = np.lexsort((steps["start_s"], steps["replica"]))
-    start_s, end_s, replica = (steps[name][order] for name in ("start_s", "end_s", "replica"))
-    until_s = end_s.copy()
-    follows = replica[1:] == replica[:-1]
-    until_s[:-1][follows] = np.minimum(end_s[:-1], start_s[1:])[follows]
-    lasts_s: NDArray[np.float64] = np.empty_like(until_s)
-    lasts_s[order] = until_s - start_s
-    return lasts_s
-
-
-def _utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
-    time_s = end_s * len(facts.work)
-    span_s = steps["end_s"] - steps["start_s"]
-    busy_s = float(span_s.sum())
-    step_count = sum(work.steps for work in facts.work)
-    decode_tokens = int((steps["decoding_requests"] * steps["steps"]).sum())
-    figures: dict[str, Any] = {
-        "steps": step_count,
-        "prefill_tokens": int(steps["prefill_tokens"].sum()),
-        "decode_tokens": decode_tokens,
-    }
-    shares = ("busy_share", "host_share_of_busy", "mfu", "mbu", "mean_decode_batch")
-    if not step_count:
-        return figures | dict.fromkeys((*shares, "mean_running_requests", "mean_waiting_requests"))
-    priced = facts.pipelines[0].cost if facts.pipelines else facts.cost
-    peak_flops = facts.cost.peak_flops_per_s * time_s
-    peak_bytes = facts.accelerator.memory_bandwidth_bytes_per_s * time_s
-    running_s = float((steps["running_requests"] * span_s).sum())
-    return figures | {
-        "busy_share": busy_s / time_s,
-        "host_share_of_busy": sum(work.host_s(priced) for work in facts.work) / busy_s,
-        "mfu": sum(work.flops(facts.cost) for work in facts.work) / peak_flops,
-        "mbu": sum(work.moved_bytes(facts.cost) for work in facts.work) / peak_bytes,
-        "mean_decode_batch": decode_tokens / step_count,
-        "mean_running_requests": running_s / end_s,
-        "mean_waiting_requests": max(_in_system_s(requests, end_s) - running_s, 0.0) / end_s,
-        **_pipeline(facts.pipelines, end_s),
-    }
-
-
-def _pipeline(pipelines: Sequence[Pipeline], end_s: float) -> dict[str, Any]:
-    """Means over replicas and stages, where there are several."""
-    if not pipelines:
-        return {}
-    stage_s = end_s * sum(len(pipeline.lanes) for pipeline in pipelines)
-    bubbles = [pipeline.bubble_share for pipeline in pipelines]
-    return {
-        "stage_computing_share": to_s(sum(pipeline.computed_ns for pipeline in pipelines)) / stage_s,
-        "stage_sending_share": to_s(sum(pipeline.sent_ns for pipeline in pipelines)) / stage_s,
-        "bubble_share": sum(bubbles) / len(bubbles),
-    }
-
-
-def _cost(facts: RunFacts, requests: Columns, end_s: float) -> dict[str, Any]:
-    cluster = facts.scenario.cluster
-    stated = cluster.price_usd_per_h is not None
-    price = cluster.price_usd_per_h if stated else facts.accelerator.price_usd_per_h
-    assert price is not None
-    usd_per_h = price * cluster.replicas * cluster.devices_per_replica
-    usd = usd_per_h * end_s / 3600
-    output_tokens = int(requests["output_tokens"].sum())
-    return {
-        "usd_per_h": usd_per_h,
-        "usd": usd,
-        "usd_per_million_output_tokens": usd / output_tokens * 1e6 if output_tokens else None,
-        "price_source": "the scenario" if stated else f"list price of {facts.accelerator.price_date}",
-    }
-
-
-def _warnings(facts: RunFacts, requests: Columns, pricing: dict[str, Any]) -> list[str]:
-    warnings = pricing_warnings(pricing)
-    warmup_s = facts.scenario.measurement.warmup_s
-    finished = requests["state"] == "finished"
-    if warmup_s and finished.any() and not (requests["arrival_s"][finished] >= warmup_s).any():
-        warnings.append(f"No finished request arrived after the warm-up of {warmup_s:g} s, so no latency is measured.")
-    unfinished = int((requests["state"] == "unfinished").sum())
-    if unfinished:
+def _warnings(run: MeasuredRun, summary: dict[str, Any]) -> list[str]:
+    counts, rates = summary["counts"], summary["throughput"]
+    warnings = pricing_warnings(summary["pricing"])
+    finished = run.requests["state"] == "finished"
+    if run.start_s and finished.any() and not (finished & run.arrived).any():
+        warnings.append(f"No finished request arrived after the warm-up of {run.start_s:g} s, so E2E has no figures.")
+    if rates["keeps_up"] is False:
+        queue = mean_queue(run, np.array([run.start_s + 0.8 * run.arrivals_s, run.arrivals_end_s]))[0]
         warnings.append(
-            f"{unfinished} requests were unfinished when the run was cut off; latencies are of finished ones."
+            f"The service cannot keep up: of {rates['offered_requests_per_s']:.4g} requests/s it served "
+            f"{rates['served_requests_per_s']:.4g}, and the queue grew throughout, to {queue:,.0f} requests. Latencies "
+            "depend on how long the run is."
         )
-    rejected = int((requests["state"] == "rejected").sum())
-    if rejected:
+    if counts["unfinished"]:
         warnings.append(
-            f"{rejected} of {len(requests['state'])} requests were rejected; latencies are of finished ones."
+            f"{counts['unfinished']} requests were unfinished when the run was cut off; TPOT and E2E are of finished "
+            "ones, TTFT of all that got a token."
+        )
+    if counts["rejected"]:
+        warnings.append(
+            f"{counts['rejected']} of {counts['arrived']} requests were rejected; TPOT and E2E are of finished ones."
         )
     return warnings

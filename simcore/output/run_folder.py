@@ -25,7 +25,6 @@ from simcore.output.timeline import write_timeline
 
 SUMMARY = "summary.json"
 SCENARIO = "scenario.yaml"
-_TEXT_COLUMNS = ("state", "reason", "tenant")
 
 
 def _is_table(path: Path) -> bool:
@@ -71,8 +70,8 @@ def write_run_folder(result: Result, folder: Path, report: str | None = None) ->
 def _write_files(result: Result, folder: Path, report: str | None) -> None:
     (folder / SCENARIO).write_text(_scenario_text(result), encoding="utf-8")
     (folder / SUMMARY).write_text(summary_text(result.summary), encoding="utf-8")
-    _write_table(result.requests, folder / "requests.parquet", result.summary)
-    _write_table(result.steps, folder / "steps.parquet", result.summary)
+    write_table(result.requests, folder / "requests.parquet", result.summary)
+    write_table(result.steps, folder / "steps.parquet", result.summary)
     write_timeline(result, folder / "timeline.json")
     if report is not None:
         (folder / _REPORT).write_text(report, encoding="utf-8")
@@ -88,13 +87,14 @@ def _scenario_text(result: Result) -> str:
     return f"# {versions}\n{yaml.safe_dump(result.scenario, sort_keys=False, allow_unicode=True)}"
 
 
-def _write_table(columns: Columns, path: Path, summary: Mapping[str, Any]) -> None:
+def write_table(columns: Columns, path: Path, summary: Mapping[str, Any]) -> None:
+    """Write columns as Parquet; what is undefined is null. Raises ``OSError``."""
     import pyarrow as pa  # slow to import, and a run of which only the summary is printed does not need it
     import pyarrow.parquet as parquet
 
     arrays = {
         name: pa.DictionaryArray.from_arrays(*_numbered(values))
-        if name in _TEXT_COLUMNS
+        if values.dtype.kind == "U"
         else pa.array(values, from_pandas=True)
         for name, values in columns.items()
     }

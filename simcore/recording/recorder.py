@@ -97,6 +97,11 @@ class Recorder:
     def _tenant(self, request: Request) -> int:
         return self.tenants.setdefault(request.tenant, len(self.tenants))
 
+    def first_tokens_after(self, since_ns: int) -> int:
+        """How many requests got their first token later than that."""
+        rows = np.frombuffer(self._requests, dtype=np.int64).reshape(-1, len(REQUEST_FIELDS))
+        return int((rows[:, REQUEST_FIELDS.index("first_token_ns")] > since_ns).sum())
+
     def requests(self) -> dict[str, NDArray[np.int64]]:
         """Columns by ``REQUEST_FIELDS``, in order of arrival, then of number."""
         rows = np.frombuffer(self._requests, dtype=np.int64).reshape(-1, len(REQUEST_FIELDS))

@@ -80,13 +80,13 @@ def test_the_page_has_the_table_the_figures_and_nothing_to_fetch(comparison):
     assert render_comparison(comparison, "a & b") == page
 
 
-def test_long_labels_are_numbered_and_explained(comparison):
+def test_long_labels_have_letters_and_are_explained(comparison):
     long = "x" * 31
     rows = tuple(replace(row, variant=long) if row.variant == "edf" else row for row in comparison.rows)
     curves = {"ttft_s": {long: comparison.curves["ttft_s"]["edf"]}}
     page = render_comparison(replace(comparison, variants=("fcfs", HOSTILE, long), rows=rows, curves=curves), "t")
-    assert f'<tr><th scope="row">#3</th><td>{long}</td></tr>' in page
-    assert '<th scope="col">#1 (baseline)</th>' in page
+    assert f'<tr><th scope="row">variant C</th><td>{long}</td></tr>' in page
+    assert '<th scope="col">variant A (baseline)</th>' in page
 
 
 def test_a_forest_has_a_line_per_variant_around_nought():
@@ -108,9 +108,9 @@ def test_curves_lie_one_over_the_other():
     figure = overlay("e2e_s", {"b": short, "a": long}, {"a": "a", "b": "b"}, "a")
     assert [trace.name for trace in figure.data] == ["b", "a"]
     assert figure.layout.xaxis.type == "log"
-    assert figure.data[1].x.tolist() == [30, 30, 60]
+    assert figure.data[1].x.tolist() == [30, 30, 60]  # in seconds, as suits the baseline
     assert figure.data[0].line.color != figure.data[1].line.color
-    assert overlay("tpot_s", {"b": short}, {"b": "b"}, "a").data[0].x.tolist() == [1000, 1000, 2000]
+    assert overlay("tpot_s", {"b": short}, {"b": "b"}, "a").data[0].x.tolist() == [1, 1, 2]
     assert overlay("e2e_s", {}, {}, "a") is None
 
 
@@ -128,3 +128,31 @@ def test_wording():
     assert [probability(value) for value in (None, 0.0004, 0.034, 1.0)] == ["–", "<0.001", "0.034", "1"]
     assert (seeds_in_words((4,)), seeds_in_words((4, 5))) == ("seed 4", "2 seeds (4 to 5)")
     assert relative(ROWS[2]) == "+2.00 %"
+
+
+LABELS = [
+    f"replicas={replicas}, accelerator={accelerator}" for replicas in (1, 2) for accelerator in ("h100-sxm", "h200-sxm")
+]
+
+
+def test_names_are_values_where_labels_are_long():
+    assert list(short_names(LABELS).values()) == ["1, h100-sxm", "1, h200-sxm", "2, h100-sxm", "2, h200-sxm"]
+    same = [f"ordering={'x' * 40}, {key}=1" for key in ("a", "b")]
+    assert list(short_names(same).values()) == ["variant A", "variant B"]
+    assert list(short_names([f"{'x' * 40}{number}" for number in range(28)]).values())[-2:] == [
+        "variant AA",
+        "variant AB",
+    ]
+
+
+@pytest.mark.parametrize("labels", [LABELS, ["1", "2", "10"], [f"{'x' * 40}{number}" for number in range(3)]])
+def test_every_variant_has_a_line_of_its_own_under_its_name(labels):
+    """A name that reads like a number would be drawn at that number, unless the axis is told to hold names."""
+    names = short_names(labels)
+    rows = [row(label, 1.0 + index, "worse", 0.1 * index, 0.0, 0.2) for index, label in enumerate(labels)]
+    figure = forest(rows[1:], scale_of(rows), names, labels[0])
+    drawn = json.loads(figure.to_json())
+    assert drawn["layout"]["yaxis"]["type"] == "category"
+    assert [trace["y"] for trace in drawn["data"]] == [[names[label]] for label in labels[1:]]
+    assert sorted(drawn["layout"]["yaxis"]["categoryarray"]) == sorted(names[label] for label in labels[1:])
+    assert drawn["layout"]["yaxis"]["range"] == [-0.6, len(labels) - 1 - 0.4]

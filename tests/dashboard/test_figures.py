@@ -4,9 +4,11 @@ import pytest
 from dashboard.figures.distributions import distribution
 from dashboard.figures.kv_occupancy import kv_occupancy
 from dashboard.figures.lengths import histogram, length_histograms
-from dashboard.figures.load import load_over_time
+from dashboard.figures.load import load_over_time, load_per_replica
 from dashboard.figures.throughput import throughput_over_time
+from dashboard.figures.ttft import ttft_over_time
 from simcore.metrics.distribution import cumulative_points
+from simcore.metrics.registry import latency
 from simcore.metrics.statistics import of_values
 from simcore.metrics.step_bins import StepBins
 
@@ -19,7 +21,7 @@ def traces(figure):
 
 def test_a_distribution_goes_from_least_to_greatest_and_is_marked():
     values = np.array([3.0, 1.0, 2.0, np.nan, 5.0, 4.0])
-    curve, marks = distribution("ttft_s", cumulative_points(values), of_values(values), "requests").data
+    curve, marks = distribution(latency("ttft_s"), cumulative_points(values), of_values(values), "requests").data
     assert curve.x.tolist() == [1, 1, 2, 3, 4, 5, 5]
     assert curve.y.tolist() == [0, 0, 0.25, 0.5, 0.75, 1, 1]
     assert marks.x == pytest.approx([3.0, 4.6, 4.96])
@@ -30,7 +32,7 @@ def test_a_distribution_goes_from_least_to_greatest_and_is_marked():
 
 def test_latencies_of_a_token_are_drawn_in_ms():
     values = np.array([0.01, 0.02])
-    figure = distribution("tpot_s", cumulative_points(values), of_values(values), "requests")
+    figure = distribution(latency("tpot_s"), cumulative_points(values), of_values(values), "requests")
     assert figure.data[0].x.max() == pytest.approx(20)
     assert figure.layout.xaxis.title.text == "TPOT (ms)"
     assert figure.layout.xaxis.type == "linear"
@@ -38,13 +40,19 @@ def test_latencies_of_a_token_are_drawn_in_ms():
 
 def test_an_axis_is_logarithmic_where_values_span_decades():
     values = np.array([0.01, 0.5, 2.0])
-    assert distribution("e2e_s", cumulative_points(values), of_values(values), "requests").layout.xaxis.type == "log"
+    assert (
+        distribution(latency("e2e_s"), cumulative_points(values), of_values(values), "requests").layout.xaxis.type
+        == "log"
+    )
     values[0] = 0.0
-    assert distribution("e2e_s", cumulative_points(values), of_values(values), "requests").layout.xaxis.type == "linear"
+    assert (
+        distribution(latency("e2e_s"), cumulative_points(values), of_values(values), "requests").layout.xaxis.type
+        == "linear"
+    )
 
 
 def test_a_single_value_can_be_drawn():
-    figure = distribution("ttft_s", cumulative_points(np.array([2.0])), of_values(np.array([2.0])), "requests")
+    figure = distribution(latency("ttft_s"), cumulative_points(np.array([2.0])), of_values(np.array([2.0])), "requests")
     assert figure.data[0].y.tolist() == [0, 0, 1]
     low, high = figure.layout.xaxis.range
     assert low < 2 < high
@@ -52,13 +60,13 @@ def test_a_single_value_can_be_drawn():
 
 def test_no_values_no_figure():
     nothing = of_values(np.zeros(0))
-    assert distribution("ttft_s", cumulative_points(np.array([np.nan])), nothing, "requests") is None
+    assert distribution(latency("ttft_s"), cumulative_points(np.array([np.nan])), nothing, "requests") is None
 
 
 def test_marks_carry_their_intervals():
     values = np.linspace(0.1, 0.2, 4000)
     statistics = of_values(values)
-    marks = distribution("itl_s", cumulative_points(values), statistics, "gaps").data[1]
+    marks = distribution(latency("itl_s"), cumulative_points(values), statistics, "gaps").data[1]
     assert marks.x == pytest.approx([150, 190, 199])
     low, high = statistics["ci"]["p50"]
     assert marks.error_x.array[0] == pytest.approx(1e3 * high - 150)
@@ -133,3 +141,39 @@ def test_outputs_are_those_of_finished_requests(two_replicas):
     drawn = traces(length_histograms(two_replicas.requests))
     assert drawn["prompt"].y.sum() == 4
     assert drawn["output"].y.sum() == 2
+
+
+def test_axis_and_labels_have_one_unit():
+    values = np.array([0.2, 0.3, 1.5])
+    figure = distribution(latency("ttft_s"), cumulative_points(values), of_values(values), "requests")
+    assert figure.layout.xaxis.title.text == "TTFT (ms)"
+    assert figure.data[-1].text[0] == "P50 300 ms"
+    assert figure.data[-1].text[-1].endswith(" ms")
+    assert figure.data[0].x.max() == pytest.approx(1500)
+
+
+def test_objectives_are_lines_as_high_as_the_share_that_must_keep_them():
+    values = np.array([0.2, 0.3, 0.4])
+    limits_s = {"p50": 0.35, "p99": 2.0}
+    figure = distribution(latency("ttft_s"), cumulative_points(values), of_values(values), "requests", limits_s)
+    drawn = traces(figure)
+    assert drawn["P99 ≤ 2,000 ms"].x == (2000, 2000)
+    assert drawn["P99 ≤ 2,000 ms"].y == (0, 0.99)
+    assert drawn["P50 ≤ 350 ms"].x == pytest.approx((350, 350))
+    assert figure.layout.xaxis.range[1] > 2000
+
+
+def test_the_load_of_each_replica_is_a_row(two_replicas):
+    steps = two_replicas.steps
+    (heatmap,) = load_per_replica(steps, StepBins(steps, 2, EDGES_S), EDGES_S).data
+    assert list(heatmap.y) == ["replica 0", "replica 1"]
+    assert np.array(heatmap.z)[0].tolist() == [1, 1, 1, 1]
+    assert np.array(heatmap.z)[1].tolist() == [0, 2.6, 0, 0]
+
+
+def test_ttft_over_time_is_of_the_requests_that_arrived_then(two_replicas, make_result):
+    figure = ttft_over_time(two_replicas.requests, EDGES_S)
+    drawn = traces(figure)
+    assert list(drawn["P50"].y) == [1.0, None, None, None]
+    assert figure.layout.yaxis.title.text == "TTFT (s)"
+    assert ttft_over_time(make_result([{"state": "unfinished"}], []).requests, EDGES_S) is None

@@ -26,7 +26,18 @@ def page(two_replicas):
 
 
 def test_the_figures_are_all_there(page):
-    assert list(plots(page)) == ["ttft_s", "tpot_s", "e2e_s", "itl_s", "load", "kv", "throughput", "lengths"]
+    assert list(plots(page)) == [
+        "ttft_s",
+        "tpot_s",
+        "itl_s",
+        "e2e_s",
+        "load",
+        "replicas",
+        "kv",
+        "throughput",
+        "ttft",
+        "lengths",
+    ]
     for name in plots(page):
         assert f'<div id="{name}"' in page
 
@@ -59,13 +70,13 @@ def test_counts_are_shown_with_their_reasons(page):
     for state, count in (("finished", 2), ("rejected", 1), ("unfinished", 1)):
         assert f'<span class="dot {state}"></span>{state.capitalize()}</dt><dd>{count}</dd>' in page
     assert "1: longer than &lt;the&gt; context" in page
-    assert "1 rejected and 1 unfinished requests have none" in page
+    assert "1 rejected and 1 unfinished requests are in no percentile" in page
 
 
 def test_headline_figures(page):
     assert '<span class="label">TTFT P50</span><b>1.00 s</b>' in page
-    assert '<span class="label">Requests/s</span><b>0.200</b>' in page
-    assert 'Goodput, requests/s</span><b><span class="none">– <small>no SLO stated</small>' in page
+    assert '<span class="label">Finished requests</span><b>0.200 requests/s</b>' in page
+    assert 'Goodput</span><b><span class="none">– <small>no SLO stated</small>' in page
 
 
 def test_intervals_objectives_and_messages(make_result, two_replicas):
@@ -82,8 +93,8 @@ def test_intervals_objectives_and_messages(make_result, two_replicas):
     summary["warnings"], summary["notices"] = [HOSTILE], ["a notice"]
     page = without_plotly(render_report(make_result([], [], **summary), HOSTILE))
     assert "<small>500 ms … 1.50 s</small>" in page
-    assert "<b>0.200</b><small>0.150 … 0.250</small>" in page
-    assert "Goodput, requests/s</span><b>0.100</b>" in page
+    assert "<b>0.200 requests/s</b><small>0.150 … 0.250</small>" in page
+    assert "Goodput</span><b>0.100 requests/s</b>" in page
     assert "Intervals by</th><td>batch means</td>" in page
     assert 'P99 TTFT ≤ 1.00 s</th><td>50.0 %</td><td><span class="missed">✗ missed' in page
     assert 'P99 TPOT ≤ 1.00 s</th><td>100 %</td><td><span class="met">✓ met' in page
@@ -113,7 +124,7 @@ def test_whatever_a_user_writes_is_escaped(make_result):
 def test_a_run_without_requests_says_so(make_result):
     page = without_plotly(render_report(make_result([], []), "empty"))
     assert plots(page) == {}
-    assert page.count('<p class="empty">– no data</p>') == 8
+    assert page.count('<p class="empty">– no data</p>') == 9
     assert '<span class="label">TTFT P99</span><b><span class="none">– <small>no data</small></span></b>' in page
     assert "<dt>Arrived</dt><dd>0</dd>" in page
     assert "nan" not in re.sub(r"[Uu]nan|tenant", "", page).lower()

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 import servetwin
+from simcore.metrics.registry import figures, latencies
 from simcore.output.run_folder import RUN_FILES
 from simcore.scenario import parse_scenario
 from simcore.scenario.sections import Scenario
@@ -32,7 +33,14 @@ DOCUMENT = {
     "slo": {"ttft_s": {"p99": 1}},
     "memory": {"tiers": [{"name": "cpu", "capacity_gb": 1}]},
 }
-NAMED_BY_OTHERS = ("counts.rejected_by_reason", "metrics", "slo", "fairness.tenants")
+NAMED_BY_OTHERS = (
+    "throughput.ci",
+    "throughput.band",
+    "counts.rejected_by_reason",
+    "metrics",
+    "slo",
+    "fairness.tenants",
+)
 NAMED_BY_OTHERS += ("kv.tiers", "links", "pricing.fallback_profiles", "pricing.shares", "run.versions")
 
 
@@ -124,9 +132,11 @@ def keys(summary, path=""):
 def test_every_key_of_the_summary(run):
     result, _ = run
     documented = tables("outputs.md")["summary.json"]
-    names = {name for name in documented if name in result.summary["metrics"]}
-    assert names == set(result.summary["metrics"])
-    assert [name for name in documented if name not in names] == list(dict.fromkeys(keys(result.summary)))
+    metrics = list(tables("outputs.md")["Metrics"])
+    assert metrics == [metric.place for metric in (*latencies(), *figures())]
+    known = list(dict.fromkeys(keys(result.summary)))
+    assert list(documented) == [key for key in known if key not in metrics]
+    assert {key for key in metrics if not key.startswith("metrics.")} <= set(known)
 
 
 @pytest.mark.parametrize("file", ["requests.parquet", "steps.parquet"])

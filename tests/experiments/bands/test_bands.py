@@ -5,7 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.bands.bands import FEWEST_REPLAYS, METRICS, RATES, STATISTICS, figures_of, with_bands
+from experiments.bands.bands import (
+    FEWEST_REPLAYS,
+    STATISTICS,
+    banded_latencies,
+    banded_rates,
+    figures_of,
+    with_bands,
+)
 from experiments.bands.run import run_with_bands
 from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError
@@ -35,8 +42,8 @@ def without_run(summary):
 
 
 def bands_of(summary):
-    named = {metric: (summary["metrics"][metric], STATISTICS) for metric in METRICS}
-    named["throughput"] = (summary["throughput"], RATES)
+    named = {metric: (summary["metrics"][metric], STATISTICS) for metric in banded_latencies()}
+    named["throughput"] = (summary["throughput"], banded_rates())
     return {
         (metric, name): (figures[name], figures["band"][name])
         for metric, (figures, names) in named.items()
@@ -58,9 +65,9 @@ def test_bands_stand_beside_figures_that_stay_as_they_were(banded):
     plain = prepared().run()
     summary = deepcopy(without_run(banded.summary))
     assert summary["pricing"].pop("band")["replays"] == 12
-    for metric in METRICS:
+    for metric in banded_latencies():
         assert set(summary["metrics"][metric].pop("band")) == set(STATISTICS)
-    assert set(summary["throughput"].pop("band")) == set(RATES)
+    assert set(summary["throughput"].pop("band")) == set(banded_rates())
     assert summary == without_run(plain.summary)
     for name, values in plain.requests.items():
         assert values.tobytes() == banded.requests[name].tobytes()
@@ -122,6 +129,6 @@ def test_what_a_replay_lacks_has_no_band():
     lacking = {**figures, "tpot_s": dict.fromkeys(STATISTICS)}
     banded = with_bands(result, [figures] * 8 + [lacking])
     assert banded.summary["metrics"]["tpot_s"]["band"] == dict.fromkeys(STATISTICS)
-    nothing = replace(result, summary=result.summary | {"throughput": dict.fromkeys((*RATES, "ci"))})
-    assert with_bands(nothing, [figures] * 9).summary["throughput"]["band"] == dict.fromkeys(RATES)
+    nothing = replace(result, summary=result.summary | {"throughput": dict.fromkeys((*banded_rates(), "ci"))})
+    assert with_bands(nothing, [figures] * 9).summary["throughput"]["band"] == dict.fromkeys(banded_rates())
     assert np.isfinite(banded.summary["metrics"]["ttft_s"]["band"]["mean"]).all()

@@ -18,7 +18,7 @@ def test_a_single_token_has_no_time_per_output_token():
 
 
 def test_normalised_latency_is_per_output_token():
-    assert normalised_latency_s(np.array([6.0]), np.array([3])).tolist() == [2.0]
+    assert normalised_latency_s({"e2e_s": np.array([6.0]), "output_tokens": np.array([3])}).tolist() == [2.0]
 
 
 def test_a_row_of_each_kind():

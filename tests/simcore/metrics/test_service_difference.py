@@ -65,7 +65,8 @@ def test_a_gap_between_two_times_ends_a_backlog():
         ("c", 1.0, 4.4, 5.0, 5.0, 10, 1),
         ("c", 4.4, 8.0, 9.0, 9.0, 10, 1),
     )
-    found = backlogged_throughout(requests, np.arange(0.0, 11.0)).astype(int)
+    rows_of = [np.flatnonzero(requests["tenant"] == name) for name in "abc"]
+    found = backlogged_throughout(requests, rows_of, np.arange(0.0, 11.0)).astype(int)
     assert found[0].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 0, 0]
     assert found[1].tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
     assert found[2].tolist() == [0, 1, 1, 1, 1, 1, 1, 1, 0, 0]

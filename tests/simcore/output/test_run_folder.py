@@ -67,7 +67,7 @@ def test_summary_and_scenario_read_back(run, result):
 @pytest.mark.parametrize("table", ["requests", "steps"])
 def test_tables_keep_every_value_and_null_stands_for_what_never_came(run, result, table):
     read, columns = parquet.read_table(run / f"{table}.parquet"), getattr(result, table)
-    assert read.schema.metadata[b"schema_version"] == b"1"
+    assert read.schema.metadata[b"schema_version"] == b"2"
     assert read.column_names == list(columns)
     for name, values in columns.items():
         kind = read.schema.field(name).type
