@@ -45,8 +45,8 @@ class SloFeedback(Batching):
         self._budget = self.max_batched_tokens
 
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
-        """The budget as it stands; it changes only when a request finishes."""
-        budget = max(self._budget, replica.decoding_requests + 1)
+        """The budget as it stands, or as many as decode and one more; it changes only when a request finishes."""
+        budget = min(max(self._budget, replica.decoding_requests + 1), self.max_batched_tokens)
         return StepLimits(budget, self.max_running_requests, budget)
 
     def finished(self, request: RequestView, ttft_s: float, tpot_s: float | None) -> None:

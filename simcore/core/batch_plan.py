@@ -33,9 +33,9 @@ class BatchPlan:
     plan stands for ``stable_steps`` steps; an arrival can end that only if ``admits_arrivals``. At ``retry_ns`` the
     plan, or a plan of nothing, is worth another look.
 
-    Where single blocks are known, an engine moves their contents before the step runs, in this order: ``copies_out``
-    from GPU blocks to blocks of swap space, ``copies_in`` back from there, and ``copies`` between GPU blocks for
-    sequences that were forked.
+    Where single blocks are known, an engine moves their contents before the step runs, in this order: ``copies``
+    between GPU blocks for sequences that were forked since the last plan, ``copies_out`` from GPU blocks to blocks of
+    swap space, and ``copies_in`` back from there.
     """
 
     decoding: int = 0
@@ -53,9 +53,9 @@ class BatchPlan:
     stable_steps: int = 1
     admits_arrivals: bool = True
     retry_ns: int | None = None
+    copies: Sequence[BlockCopy] = ()
     copies_out: Sequence[BlockCopy] = ()
     copies_in: Sequence[BlockCopy] = ()
-    copies: Sequence[BlockCopy] = ()
 
     @property
     def empty(self) -> bool:

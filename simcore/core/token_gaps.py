@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,11 @@ StepDurations = Int64Array | list[int]
 
 _BUFFER = 1 << 18
 _CHUNKS = 64
+
+
+def step_ends_ns(start_ns: int, durations_ns: StepDurations) -> list[int]:
+    """When each of the steps ends that run one after the other from ``start_ns`` on."""
+    return list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
 
 
 class CountedGaps(NamedTuple):

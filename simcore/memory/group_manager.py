@@ -1,7 +1,6 @@
 """Paged KV memory of a model with sliding windows, block by block, with a prefix cache."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from simcore.core.batch_plan import BlockCopy
@@ -11,25 +10,9 @@ from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.group_index import GroupIndex
 from simcore.memory.group_paging import GroupPaging
+from simcore.memory.group_table import GroupTable
 from simcore.memory.kv_groups import KvCacheLayout
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
-
-
-@dataclass(slots=True)
-class GroupTable:
-    """The blocks of a request for one group of layers, from place ``passed`` on: those before have left the window.
-
-    Blocks before place ``published`` were published.
-    """
-
-    blocks: list[int]
-    passed: int
-    published: int
-
-    @property
-    def end(self) -> int:
-        """The place after the last block."""
-        return self.passed + len(self.blocks)
 
 
 class KVGroupManager(GroupPaging):

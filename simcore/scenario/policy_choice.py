@@ -7,6 +7,7 @@ from typing import Any, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from policies.capabilities import CapabilityError, check_capabilities, check_time_dependence
 from policies.ordering import Ordering
 from policies.prediction import LengthPredictor
 from policies.registry import BrokenPolicyError, UnknownPolicyError, is_policy, policy_class, policy_name, policy_names
@@ -22,7 +23,8 @@ _LIMITS = ("max_batched_tokens", "max_running_requests")
 def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
     """A fresh policy of a kind from its section, ``{"name": ..., parameter: value, ...}``, found at ``field``.
 
-    Raises ``UnknownNameError`` for the name, ``ServetwinError`` for a parameter that the policy does not take.
+    Raises ``UnknownNameError`` for the name, ``ServetwinError`` for a parameter that the policy does not take and for a
+    policy that does not announce what it does.
     """
     name = section.get("name", Phrase("missing"))
     if not isinstance(name, str) or isinstance(name, Phrase):
@@ -50,9 +52,16 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
     for key in values.keys() & nested.keys():
         arguments[key] = _nested_policy(nested[key], values[key], f"{field}.{key}")
     try:
-        return chosen(**arguments)
+        policy = chosen(**arguments)
     except ValueError as error:
         raise ServetwinError(f"{field}.{error}.") from error
+    try:
+        check_capabilities(chosen)
+        if isinstance(policy, Ordering):
+            check_time_dependence(policy)
+    except CapabilityError as error:
+        raise ServetwinError(f"{field}.name is {name!r}, which cannot be used: {error}.") from None
+    return policy
 
 
 def find_policy(kind: str, name: str) -> type[Any]:

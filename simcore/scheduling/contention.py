@@ -7,6 +7,7 @@ from simcore.core.batch_plan import BatchPlan, BlockCopy
 from simcore.core.request import Request
 from simcore.scheduling.config import PreemptionMode
 from simcore.scheduling.inheritance import by_inherited_priority
+from simcore.scheduling.room import make_room
 from simcore.scheduling.state import SchedulerState
 from simcore.scheduling.swapping import SwappedRequest
 from simcore.scheduling.view import RunningRequests
@@ -41,7 +42,7 @@ def fill_under_contention(
         else:
             tokens = min(request.tokens_to_compute, limits.max_chunk_tokens, budget)
             blocks = memory.blocks_to_grow(request.computed_tokens, tokens)
-        state.make_room(plan, blocks)
+        make_room(state, plan, blocks)
         if mode == "wait" and not memory.can_hold(request, blocks):
             plan.short_of_memory = True
             continue

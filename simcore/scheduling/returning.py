@@ -5,7 +5,7 @@ from simcore.core.batch_plan import BatchPlan, BlockCopy
 from simcore.core.request import ReadOnlyRequest
 from simcore.scheduling.admission import first_chunk_tokens
 from simcore.scheduling.loading import Loading
-from simcore.scheduling.room import blocks_kept_from, next_blocks, watermark
+from simcore.scheduling.room import blocks_kept_from, make_room, next_blocks, watermark
 from simcore.scheduling.state import SchedulerState
 from simcore.scheduling.swapping import Swapping
 
@@ -22,7 +22,7 @@ def admit_those_before(state: SchedulerState, plan: BatchPlan, limits: StepLimit
             _admit_loaded(state, loading, plan, limits, now_ns)
         elif not state.running:
             # The batching policy may admit nobody just because the first has no room for all of its tokens.
-            state.make_room(plan, next_blocks(state) or 0, keep=1)
+            make_room(state, plan, next_blocks(state) or 0, keep=1)
         return not loading.ready and not plan.preempted
     return True
 
@@ -41,7 +41,7 @@ def _admit_loaded(state: SchedulerState, loading: Loading, plan: BatchPlan, limi
         required += blocks_kept_from(state, request.priority) + watermark(state)
         if required > memory.free_blocks:
             if not state.running:
-                state.make_room(plan, required, keep=1)
+                make_room(state, plan, required, keep=1)
             return
         if batching.filters_admission and not batching.accepts(ReadOnlyRequest(request), len(state.running)):
             return
@@ -63,7 +63,7 @@ def _bring_back(state: SchedulerState, swapping: Swapping, plan: BatchPlan, limi
         required = memory.blocks_for(held_tokens) + memory.blocks_to_grow(held_tokens, tokens) + watermark(state)
         if not memory.can_hold(request, required):
             if not state.running:
-                state.make_room(plan, required)
+                make_room(state, plan, required)
             return
         swapping.away.popleft()
         swapping.space.move_in(now_ns, blocks)

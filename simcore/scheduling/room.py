@@ -1,6 +1,7 @@
-"""How many blocks must be free before a request is let in."""
+"""How many blocks must be free before a request is let in, and who gives way first."""
 
-from simcore.core.request import Request
+from simcore.core.batch_plan import BatchPlan
+from simcore.core.request import ReadOnlyRequest, Request
 from simcore.scheduling.state import SchedulerState
 
 
@@ -35,3 +36,27 @@ def blocks_kept_from(state: SchedulerState, priority: int) -> int:
     """Blocks that are reserved for more urgent requests than those of this level."""
     reserved = state.config.reserved_blocks
     return sum(blocks for level, blocks in reserved.items() if level < priority) if reserved else 0
+
+
+def make_room(state: SchedulerState, plan: BatchPlan, blocks: int, keep: int = 0) -> None:
+    """Preempt requests that have loaded but not begun to run, until so many blocks are free; the last go first.
+
+    All but the first ``keep`` may go. They lost nothing but time, and nobody who runs must give way to them.
+    """
+    loading = state.loading
+    while loading is not None and len(loading.ready) > keep and blocks > state.memory.free_blocks:
+        request = loading.ready.pop()
+        _send_back(state, request)
+        plan.preempted = [*plan.preempted, request]
+
+
+def _send_back(state: SchedulerState, request: Request) -> None:
+    """Put a request back into the queue that has loaded its prefix but does not run yet."""
+    if state.groups is not None:
+        state.groups.group_of(request).left(request, decoding=False, finished=False)
+    state.memory.release(request, comes_back=True)
+    request.computed_tokens = 0
+    request.preemptions += 1
+    if state.config.batching.hears_ended:
+        state.config.batching.ended(ReadOnlyRequest(request))
+    state.waiting.push(request, state.now_s)

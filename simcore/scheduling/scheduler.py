@@ -136,13 +136,20 @@ class Scheduler:
         state = self.state
         plan = self._fill_running(limits) or fill_under_contention(state, limits, now_ns, self.config.preemption_mode)
         if state.generates_for_others:
-            state.publish_generated(plan)
+            self._publish_generated(plan)
         contended = plan.preempted or plan.dropped or plan.short_of_memory
         if contended or (self._some_go_before and not admit_those_before(state, plan, limits, now_ns)):
             return plan
         if limits.admit and state.waiting.size:
             admit(state, plan, limits, now_ns)
         return plan
+
+    def _publish_generated(self, plan: BatchPlan) -> None:
+        """Let others find the blocks that the planned step fills with what was generated, as far as that is known."""
+        left_out = {request.number for request in plan.stalled}
+        for number, request in self.state.generates_for_others.items():
+            if plan.decoding and number not in left_out:
+                self.memory.publish_generated(request, request.tokens_in_memory + 1 - self.config.ends_late)
 
     def _fill_running(self, limits: StepLimits) -> BatchPlan | None:
         """Serve all running requests, or None if budget or memory may not suffice for all of them."""

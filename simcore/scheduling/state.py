@@ -168,13 +168,6 @@ class SchedulerState:
         if request.content is not None and request.content.output:
             self.generates_for_others[request.number] = request
 
-    def publish_generated(self, plan: BatchPlan) -> None:
-        """Let others find the blocks that the planned step fills with what was generated, as far as that is known."""
-        left_out = {request.number for request in plan.stalled}
-        for number, request in self.generates_for_others.items():
-            if plan.decoding and number not in left_out:
-                self.memory.publish_generated(request, request.tokens_in_memory + 1 - self.config.ends_late)
-
     def commit_decodes(self, plan: BatchPlan, steps: int) -> None:
         """Take note that the plan's decoding requests gained ``steps`` tokens each."""
         pool = self.pool
@@ -229,28 +222,6 @@ class SchedulerState:
         self._free(request, False, granted_tokens, comes_back=True)
         self.prefilling.pop(request.number, None)
         request.preemptions += 1
-
-    def send_back(self, request: Request) -> None:
-        """Put a request back into the queue that has loaded its prefix but does not run yet."""
-        if self.groups is not None:
-            self.groups.group_of(request).left(request, decoding=False, finished=False)
-        self.memory.release(request, comes_back=True)
-        request.computed_tokens = 0
-        request.preemptions += 1
-        if self.config.batching.hears_ended:
-            self.config.batching.ended(ReadOnlyRequest(request))
-        self.waiting.push(request, self.now_s)
-
-    def make_room(self, plan: BatchPlan, blocks: int, keep: int = 0) -> None:
-        """Preempt requests that have loaded but not begun to run, until so many blocks are free; the last go first.
-
-        All but the first ``keep`` may go. They lost nothing but time, and nobody who runs must give way to them.
-        """
-        loading = self.loading
-        while loading is not None and len(loading.ready) > keep and blocks > self.memory.free_blocks:
-            request = loading.ready.pop()
-            self.send_back(request)
-            plan.preempted = [*plan.preempted, request]
 
     def finish(self, request: Request) -> None:
         """Free what a running request holds, at once or after the next plan: it is complete."""

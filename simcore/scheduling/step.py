@@ -12,7 +12,7 @@ gets a plan and says how long its steps took and whose output has ended, which n
 in a simulation, by a stop token or a client's limit on an engine). ``simcore.service.replica`` is the loop on SimPy's
 virtual clock.
 
-What an engine needs of a plan, before it computes: ``plan.copies_out``, ``copies_in`` and ``copies``, in this order;
+What an engine needs of a plan, before it computes: ``plan.copies``, ``copies_out`` and ``copies_in``, in this order;
 ``scheduler.scheduled(plan)`` for each request and its new tokens; ``scheduler.memory.block_table(request, new_tokens)``
 for where they go. A plan that is ``empty`` runs nothing: ask again when a request arrives, or at ``plan.retry_ns``. A
 request is withdrawn by ``scheduler.cancel``, at any time; it has what it holds until the next plan. For parallel

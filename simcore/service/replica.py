@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from simpy import Event, Interrupt
@@ -11,7 +10,7 @@ from simpy import Event, Interrupt
 from policies.horizon import FOREVER
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.request import Request
-from simcore.core.token_gaps import StepDurations
+from simcore.core.token_gaps import step_ends_ns
 from simcore.cost.step_cost import StepCost
 from simcore.recording.recorder import Recorder
 from simcore.recording.step_log import StepLog
@@ -297,8 +296,3 @@ def _sees_entries(scheduler: Scheduler) -> bool:
     """Whether it matters when the scheduler sees a request, even if there is no room for it."""
     loading = scheduler.state.loading
     return (loading is not None and loading.tiers.prefetches) or not scheduler.config.ordering.fixed_keys
-
-
-def step_ends_ns(start_ns: int, durations_ns: StepDurations) -> list[int]:
-    """When each of the steps ends that run one after the other from ``start_ns`` on."""
-    return list(accumulate(map(int, durations_ns), initial=start_ns))[1:]

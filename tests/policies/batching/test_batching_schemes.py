@@ -265,10 +265,11 @@ def test_a_single_token_says_nothing_of_tpot():
     assert budget_after(steered(), *[(0.1, None)] * 4) == 8000
 
 
-def test_the_budget_always_has_room_for_all_that_decode():
+def test_the_budget_has_room_for_all_that_decode_as_far_as_it_may_grow():
     policy = steered(min_batched_tokens=2)
     assert budget_after(policy, *[(0.1, 0.06)] * 100) == 2
     assert policy.limits(FakeReplica(decoding_requests=70), 0.0).max_batched_tokens == 71
+    assert policy.limits(FakeReplica(decoding_requests=9000), 0.0).max_batched_tokens == 8000
 
 
 COUNTS = {
