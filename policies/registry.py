@@ -120,6 +120,11 @@ def third_party_module(kind: str, name: str) -> str | None:
     return None if target is None else target.partition(":")[0]
 
 
+def is_built_in(policy: type[Any]) -> bool:
+    """Whether a class is one of ours."""
+    return policy.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
 def policy_name(kind: str, policy: type[Any]) -> str:
     """The name under which a class is registered; raises ``LookupError`` if it is not."""
     name = policy.__module__.rpartition(".")[2].replace("_", "-")

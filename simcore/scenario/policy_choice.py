@@ -10,7 +10,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from policies.capabilities import CapabilityError, check_capabilities, check_time_dependence
 from policies.ordering import Ordering
 from policies.prediction import LengthPredictor
-from policies.registry import BrokenPolicyError, UnknownPolicyError, is_policy, policy_class, policy_name, policy_names
+from policies.registry import (
+    BrokenPolicyError,
+    UnknownPolicyError,
+    is_built_in,
+    is_policy,
+    policy_class,
+    policy_name,
+    policy_names,
+)
 from simcore.core.errors import InputError, Phrase, ServetwinError, UnknownNameError, nearest_name, printable
 from simcore.core.validation import explain
 from simcore.scenario.sections import with_whole_keys
@@ -57,7 +65,7 @@ def build_policy(kind: str, section: Mapping[str, Any], field: str) -> Any:
         raise ServetwinError(f"{field}.{error}.") from error
     try:
         check_capabilities(chosen)
-        if isinstance(policy, Ordering):
+        if isinstance(policy, Ordering) and not is_built_in(chosen):
             check_time_dependence(policy)
     except CapabilityError as error:
         raise ServetwinError(f"{field}.name is {name!r}, which cannot be used: {error}.") from None

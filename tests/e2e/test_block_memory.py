@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import simcore.build.simulation
+import simcore.build.replica
 from policies.registry import policy_class
 from simcore.build.memory import describe_blocks
 from simcore.core.content import Content, Run
@@ -34,11 +34,11 @@ def folder(tmp_path_factory):
 def run_with_blocks(scenario, folder, **options):
     """The run with a block manager, which simulates the same but takes longer."""
 
-    def build(scenario, spec, plan, shares_content, now_s):
+    def build(scenario, spec, plan, shares_content, timer, numbered):
         return KVBlockManager(plan.request_blocks, scenario.memory.block_size_tokens, scenario.memory.prefix_caching)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.build.simulation, "build_memory", build)
+        patch.setattr(simcore.build.replica, "build_memory", build)
         return run(scenario, folder, **options)
 
 
@@ -68,9 +68,9 @@ class Sharing(KVBlockManager):
     eviction=st.sampled_from(["lru", "lfu"]),
 )
 def test_jumping_equals_stepping_whatever_expires(scenario, after_s, whole, eviction, folder):
-    def build(scenario, spec, plan, shares_content, now_s):
+    def build(scenario, spec, plan, shares_content, timer, numbered):
         block_size = scenario.memory.block_size_tokens
-        expiry = None if after_s is None else Expiry(after_s, now_s)
+        expiry = None if after_s is None else Expiry(after_s, lambda: timer.now_ns / 1e9)
         order = None
         if eviction != "lru":
             order = RankedOrder(policy_class("eviction", eviction)(), describe_blocks(spec, block_size, 100))
@@ -79,7 +79,7 @@ def test_jumping_equals_stepping_whatever_expires(scenario, after_s, whole, evic
     scenario = merged(scenario, {"scheduler": {"reserve_whole_prompt": whole}, "memory": {"prefix_caching": True}})
     assume(not prepare(scenario, folder).memory.layout.releases)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.build.simulation, "build_memory", build)
+        patch.setattr(simcore.build.replica, "build_memory", build)
         jumping, stepping = (run(scenario, folder, fast_forward=jumps, check=True) for jumps in (True, False))
     assert differences(jumping, stepping) == []
 

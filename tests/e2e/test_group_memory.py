@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import simcore.build.simulation
+import simcore.build.replica
 from simcore.core.content import Content, Run
 from simcore.memory import KVGroupManager
 from simcore.memory.block_pool import Expiry
@@ -29,18 +29,18 @@ class Sharing(KVGroupManager):
 
 
 def run_with_groups(kind, scenario, folder, prefix_caching, after_s=None, **options):
-    def build(scenario, spec, plan, shares_content, now_s):
+    def build(scenario, spec, plan, shares_content, timer, numbered):
         return kind(
             plan.request_blocks,
             scenario.memory.block_size_tokens,
             plan.layout,
             plan.demand.max_batched_tokens,
             prefix_caching,
-            expiry=None if after_s is None else Expiry(after_s, now_s),
+            expiry=None if after_s is None else Expiry(after_s, lambda: timer.now_ns / 1e9),
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.build.simulation, "build_memory", build)
+        patch.setattr(simcore.build.replica, "build_memory", build)
         return run(scenario, folder, **options)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from experiments.bands.run import run_with_bands
 from policies.batching.decode_prefill_alternate import DecodePrefillAlternate
 from simcore.core.errors import CapacityError, InputError
+from simcore.scheduling.scheduler import Scheduler
 from tests.e2e.scenarios import (
     differences,
     merged,
@@ -63,7 +64,7 @@ def test_policies_count_the_steps_of_all_batches(folder):
     limits = DecodePrefillAlternate.limits
 
     def watching(self, replica, now_s):
-        seen.append((replica.decode_steps, sum(lane.pool.steps for lane in replica.lanes)))
+        seen.append((replica.decode_steps, sum(lane.pool.steps for lane in replica._state.lanes)))
         return limits(self, replica, now_s)
 
     changes = {"scheduler": {"batching": {"name": "decode-prefill-alternate"}}}
@@ -79,14 +80,14 @@ def test_policies_count_the_steps_of_all_batches(folder):
 def test_all_memory_comes_back(folder):
     simulation = prepare(merged(CHAT, {"memory": {"num_gpu_blocks": 300}}), folder)
     schedulers = []
-    original = type(simulation)._scheduler
+    original = Scheduler.__init__
 
-    def noting(self, *facts):
-        schedulers.append(original(self, *facts))
-        return schedulers[-1]
+    def noting(self, *facts, **options):
+        schedulers.append(self)
+        original(self, *facts, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(simulation), "_scheduler", noting)
+        patch.setattr(Scheduler, "__init__", noting)
         result = simulation.run()
     assert result.summary["preemptions"]["total"] > 0
     assert len(schedulers) == 2

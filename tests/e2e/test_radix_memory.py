@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import simcore.build.simulation
+import simcore.build.replica
 from simcore.core.content import Content, Run
 from simcore.memory import KVBlockManager, KVRadixManager
 from tests.e2e.scenarios import differences, hard_examples, merged, random_scenarios, run, synthetic, write_models
@@ -35,13 +35,13 @@ def sharing(kind):
 def run_sharing(kind, scenario, folder, **options):
     """The run of a scenario whose requests share what they say."""
 
-    def build(scenario, spec, plan, shares_content, now_s):
+    def build(scenario, spec, plan, shares_content, timer, numbered):
         block_size = scenario.memory.block_size_tokens
         caching = {"prefix_caching": True} if kind is KVBlockManager else {}
         return sharing(kind)(plan.request_blocks, block_size, **caching)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simcore.build.simulation, "build_memory", build)
+        patch.setattr(simcore.build.replica, "build_memory", build)
         return run(scenario, folder, **options)
 
 
