@@ -129,6 +129,10 @@ class ReplicaView(Protocol):
         """Requests whose prompt is done and that gain one token a step."""
 
     @property
+    def prefilling_requests(self) -> int:
+        """Running requests whose prompt is unfinished."""
+
+    @property
     def oldest_arrival_s(self) -> float | None:
         """When the request that is next to be admitted arrived, None if nobody waits."""
 

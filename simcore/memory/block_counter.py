@@ -86,9 +86,10 @@ class KVBlockCounter(Paging):
 
     def release(self, request: Request, granted_tokens: int = 0, comes_back: bool = False) -> None:
         """Take back all blocks of a request, those for ``granted_tokens`` not computed yet among them."""
-        blocks = self.blocks_for(request.computed_tokens + granted_tokens)
+        tokens = request.computed_tokens + granted_tokens
+        blocks = self.blocks_for(tokens)
         self._give_back(blocks)
-        full_blocks = request.computed_tokens // self.block_size_tokens
+        full_blocks = (tokens - request.unknown_tokens) // self.block_size_tokens
         self._blank += blocks - full_blocks
         self._released += full_blocks
         if comes_back and self._prefix_caching:

@@ -116,11 +116,16 @@ def _swap_out(state: SchedulerState, plan: BatchPlan, request: Request, granted_
 
 
 def _useful(state: SchedulerState, request: Request) -> Collection[Request]:
-    """The running requests whose memory this one could use."""
+    """The running requests whose memory this one could use.
+
+    Those that are ending are among them, as an engine does not know of it yet; but predictors have forgotten them.
+    """
     running = state.running.values()
-    if not state.memory.partitioned:
+    forgotten = state.ending if state.config.preemption.predictors else {}
+    if not state.memory.partitioned and not forgotten:
         return running
-    return [other for other in running if not state.memory.apart(request, other)]
+    apart = state.memory.apart
+    return [other for other in running if other.number not in forgotten and not apart(request, other)]
 
 
 def _list(plan: BatchPlan, state: SchedulerState, served: dict[int, int], limits: StepLimits) -> None:

@@ -16,12 +16,16 @@ Requests = Mapping[int, Request]
 
 
 class RunningKeys:
-    """Takes the keys of all running requests whenever it is asked: right for any ordering, and walks the batch."""
+    """Takes the keys of all running requests whenever it is asked: right for any ordering, and walks the batch.
 
-    def __init__(self, ordering: Ordering, memory: KVMemory, running: Requests) -> None:
+    Those that are ``ending`` give way to nobody: they are gone after the step that is being planned.
+    """
+
+    def __init__(self, ordering: Ordering, memory: KVMemory, running: Requests, ending: Requests) -> None:
         self._ordering = ordering
         self._memory = memory
         self._running = running
+        self._ending = ending
 
     @property
     def stable_steps(self) -> int:
@@ -40,10 +44,12 @@ class RunningKeys:
 
     def least_urgent(self, candidate: Request, now_s: float) -> Request | None:
         """The request with the greatest key that holds memory of use to the candidate; of equals the last to arrive."""
-        running: Iterable[Request] = self._running.values()
-        if self._memory.partitioned:
-            running = (request for request in running if not self._memory.apart(request, candidate))
-        return max(running, key=lambda request: (self.key(request, now_s), request.number), default=None)
+        running, ending = self._running.values(), self._ending
+        candidates: Iterable[Request] = running
+        if ending or self._memory.partitioned:
+            apart = self._memory.apart
+            candidates = (each for each in running if each.number not in ending and not apart(each, candidate))
+        return max(candidates, key=lambda request: (self.key(request, now_s), request.number), default=None)
 
 
 class FollowedKeys(RunningKeys):
@@ -56,9 +62,15 @@ class FollowedKeys(RunningKeys):
     """
 
     def __init__(
-        self, ordering: Ordering, memory: KVMemory, running: Requests, prefilling: Requests, pool: DecodePool
+        self,
+        ordering: Ordering,
+        memory: KVMemory,
+        running: Requests,
+        ending: Requests,
+        prefilling: Requests,
+        pool: DecodePool,
     ) -> None:
-        super().__init__(ordering, memory, running)
+        super().__init__(ordering, memory, running, ending)
         self._prefilling = prefilling
         self._pool = pool
         self._by_key: list[tuple[tuple[float, ...], int, int, int, Request]] = []
@@ -103,7 +115,7 @@ class FollowedKeys(RunningKeys):
         candidates = [*self._prefilling.values()]
         if by_key:
             candidates.append(by_key[0][4])
-        return max(candidates, key=lambda request: (self.key(request, now_s), request.number))
+        return max(candidates, key=lambda request: (self.key(request, now_s), request.number), default=None)
 
     @staticmethod
     def _has_left(_: int, admission: int, request: Request) -> bool:
@@ -116,10 +128,15 @@ class FollowedKeys(RunningKeys):
 
 
 def running_keys(
-    ordering: Ordering, memory: KVMemory, running: Requests, prefilling: Requests, pool: DecodePool
+    ordering: Ordering,
+    memory: KVMemory,
+    running: Requests,
+    ending: Requests,
+    prefilling: Requests,
+    pool: DecodePool,
 ) -> RunningKeys:
     """The keys of a scheduler's running requests: followed where that is possible."""
     learns = any(predictor.learns for predictor in ordering.predictors)
     if ordering.foresees_rises and not learns and not memory.partitioned:
-        return FollowedKeys(ordering, memory, running, prefilling, pool)
-    return RunningKeys(ordering, memory, running)
+        return FollowedKeys(ordering, memory, running, ending, prefilling, pool)
+    return RunningKeys(ordering, memory, running, ending)

@@ -68,7 +68,7 @@ class SchedulerState:
         self.groups = self.waiting if isinstance(self.waiting, GroupedQueue) else None
         self.keys: RunningKeys | None = None
         if config.ordering.preemptive:
-            self.keys = running_keys(config.ordering, memory, self.running, self.prefilling, self.pool)
+            self.keys = running_keys(config.ordering, memory, self.running, self.ending, self.prefilling, self.pool)
         self._frees_window_blocks = memory.releases
         self._admissions = 0
         self.latest_decoding_admission = 0

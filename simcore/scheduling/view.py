@@ -66,6 +66,11 @@ class SchedulerView:
         return self._state.pool.size
 
     @property
+    def prefilling_requests(self) -> int:
+        """Running requests whose prompt is unfinished."""
+        return len(self._state.prefilling)
+
+    @property
     def decode_steps(self) -> int:
         """Steps so far in which running requests decoded, of all batches in flight."""
         lanes = self._state.lanes

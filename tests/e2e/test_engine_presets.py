@@ -7,7 +7,7 @@ import pytest
 from servetwin.api import prepare, simulate
 from simcore.core.errors import InputError
 from simcore.engines import engine_names
-from tests.e2e.scenarios import differences, merged
+from tests.e2e.scenarios import differences, merged, run
 
 RESERVING = ("hf-static", "llama.cpp", "orca", "tgi")
 
@@ -65,6 +65,21 @@ def test_orca_runs_as_many_as_their_limits_leave_room_for():
 def test_orca_prefills_whole_prompts_beside_decodes():
     steps = simulate(scenario("orca")).steps
     assert ((steps["prefill_tokens"] > 0) & (steps["decoding_requests"] > 0)).any()
+
+
+def test_sglang_cuts_prompts_to_fill_each_step_and_lets_decodes_wait(tmp_path):
+    scenario = {
+        "model": "llama-3.1-8b",
+        "engine": "sglang",
+        "cluster": {"accelerator": "h100-sxm"},
+        "host": {"request_s": 0.0, "per_prompt_token_s": 0.0},
+        "scheduler": {"batching": {"max_batched_tokens": 800}},
+        "workload": {"rows": [(0.0, 400, 3), (0.0, 800, 3), (0.0, 300, 3)]},
+    }
+    jumping, stepping = (run(scenario, tmp_path, fast_forward=jumps, check=True) for jumps in (True, False))
+    assert differences(jumping, stepping) == []
+    assert stepping.steps["prefill_tokens"].tolist()[:2] == [800, 700]
+    assert stepping.steps["decoding_requests"].tolist()[:3] == [0, 0, 3]
 
 
 def test_trtllm_rejects_prompts_beyond_its_token_budget():

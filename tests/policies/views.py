@@ -44,6 +44,10 @@ class FakeReplica:
     unseen_requests: int = 0
 
     @property
+    def prefilling_requests(self):
+        return self.running_requests - self.decoding_requests
+
+    @property
     def queued_requests(self):
         return self.waiting_requests - self.unseen_requests
 

@@ -6,6 +6,7 @@ import pytest
 
 from policies.batching.bucketed import Bucketed
 from policies.batching.chunked_prefill import ChunkedPrefill
+from policies.batching.chunked_prefill_first import ChunkedPrefillFirst
 from policies.batching.decode_prefill_alternate import DecodePrefillAlternate
 from policies.batching.dynamic import Dynamic
 from policies.batching.in_flight import InFlight
@@ -333,3 +334,14 @@ def test_prompts_that_do_not_fit_pause_nobody():
     replica = FakeReplica(9, 3, 3, next_blocks=11, free_blocks=10)
     limits = WaitingServed().limits(replica, 0.0)
     assert (limits.admit, limits.decode, limits.stable_steps) == (False, True, FOREVER)
+
+
+@pytest.mark.parametrize(
+    ("running", "decoding", "next_blocks", "prefills"),
+    [(0, 0, None, False), (0, 0, 5, True), (3, 3, 5, True), (3, 3, 500, False), (3, 2, 500, True), (3, 2, None, True)],
+)
+def test_a_cut_prompt_goes_on_before_anybody_decodes(running, decoding, next_blocks, prefills):
+    replica = FakeReplica(1, running, decoding, next_blocks=next_blocks)
+    limits = ChunkedPrefillFirst(max_batched_tokens=800).limits(replica, 0.0)
+    assert (limits.admit, limits.decode, limits.whole_prompts) == (prefills, not prefills, False)
+    assert limits.max_batched_tokens == limits.max_chunk_tokens == 800
