@@ -19,7 +19,7 @@ def document(fidelity: Fidelity) -> dict[str, Any]:
     runs = fidelity.engine_runs
     return {
         "schema_version": SCHEMA_VERSION,
-        "fitted_constants": FITTED,
+        "fitted_constants": list(FITTED),
         "band_level": LEVEL,
         "engine_runs": None if runs is None else _evaluated(runs),
         "per_request": [_replayed(run) for run in fidelity.replayed],

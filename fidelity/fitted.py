@@ -7,27 +7,35 @@ import numpy as np
 from fidelity.case import Outcome
 
 FITTED = (
-    "Host constants of the engine presets (`simcore/engines/`), all on rows of a known harness at concurrency 4 with "
-    "prompts of 1024 or 8192 tokens and outputs of 1024: vLLM's on Llama-3.1-70B on H200 (8 rows), TensorRT-LLM's on "
-    "GPT-OSS-120B on B200 (8 rows), and on H200 under SGLang, whose other constants are those of the first two, what "
-    "latent attention takes to launch on DeepSeek-V3 (2 rows) and how long linear attention of prompts waits for the "
-    "host on Qwen3.5-397B-A17B (2 rows). On rows of an unknown harness, what vLLM's host takes in a step and for each "
-    "request where it does not schedule ahead, as before 0.14: TPOT of vLLM 0.12 on Qwen3-32B on eight H100, 1024 "
-    "tokens in and out, 8 and 128 clients (2 rows). That hosts of B200 launch kernels in three quarters of the time "
-    "is inferred from the first two fits. Kernels are priced by measurements of kernels, all else is assumed; no "
-    "constant has seen another row. Choices of structure are not blind: that tokens are routed with a mild skew, how "
-    "many kernels an operator launches, that steps without a graph are bound by launches, that products are held to "
-    "the rate of a loaded device, that engines schedule a step ahead and hide what they prepare for each request, "
-    "that compiled layers launch without the modules around them, that Qwen3.5 is run as its checkpoint has "
-    "projections and shared experts' gates, that a model of experts that was not measured takes the mean of its "
-    "nearest, that prompts wait for each other where TensorRT-LLM's scripts have them do (for how many steps is what "
-    "these say, or its defaults), and that the residual of norms, the embedding and the choice of tokens count were "
-    "settled while looking at the errors of all rows of a known harness. So was, on the run of two RTX PRO 6000, that "
-    "accelerators joined by PCIe alone reach each other through the host where a run's configuration describes a link "
-    "of that rate; what such a transfer takes is fitted to collectives of other GPUs. How rows of an unknown harness "
-    "were run, and what their bands leave open of it, was settled while looking at theirs."
+    "Host constants of `vllm-v1`: Llama-3.1-70B on H200 (8 InferenceX rows).",
+    "Host constants of `trtllm`: GPT-OSS-120B on B200 (8 InferenceX rows).",
+    "Launches of latent attention under `sglang`: DeepSeek-V3 on H200 (2 InferenceX rows). Its other host constants "
+    "are those of the first two presets.",
+    "The wait of linear attention for the host under `sglang`: Qwen3.5-397B-A17B on H200 (2 InferenceX rows).",
+    "What vLLM's host takes in a step and for each request where it does not schedule ahead, as before 0.14: TPOT of "
+    "vLLM 0.12 on Qwen3-32B on eight H100 at 8 and 128 clients (2 other rows).",
+    "How fast hosts of B200 launch kernels: inferred from the first two.",
 )
-"""Which constants were fitted on which rows of the files compared with here."""
+"""Which constants were fitted on which measured rows.
+
+InferenceX rows are at concurrency 4, with prompts of 1024 or 8192 tokens and outputs of 1024.
+"""
+CHOSEN = (
+    "Tokens are routed with a mild skew.",
+    "The number of kernels that an operator launches.",
+    "Steps without a CUDA graph are bound by launches.",
+    "GEMMs are held to the rate of a loaded device.",
+    "Engines schedule a step ahead, which hides what they prepare for each request.",
+    "Compiled layers launch without the modules around them.",
+    "Qwen3.5 runs with the projections and the gates of shared experts that its checkpoint has.",
+    "An MoE model whose experts were not measured takes the mean of its nearest.",
+    "Prompts wait for each other where TensorRT-LLM's scripts say so, for as many steps as these or its defaults say.",
+    "The residual of norms, the embedding and the choice of tokens count.",
+    "Accelerators joined by PCIe alone reach each other through the host, where a run's configuration describes a link "
+    "of that rate. This was seen on the run of two RTX PRO 6000. Such transfers are fitted to collectives of other "
+    "GPUs.",
+)
+"""What was decided about the structure of the simulator while errors of rows were in view."""
 
 _SETUPS = (
     ("vllm-v1", "llama-3.1-70b", "h200-sxm"),
@@ -52,7 +60,7 @@ def residual(outcomes: Iterable[Outcome], key: str) -> float | None:
 
 
 def predicted_residuals(outcomes: Iterable[Outcome], key: str) -> list[float]:
-    """Root mean square of log(simulated / measured) over the rows of a known harness that nothing was fitted on.
+    """Root mean square of log(simulated / measured) over the InferenceX rows that nothing was fitted on.
 
     One for each engine, model and accelerator, in ascending order: what a setup that no constant has seen is off by.
     """
@@ -74,10 +82,11 @@ def fitted_note(outcomes: Iterable[Outcome]) -> str:
         return ""
     rows = sum(map(is_fitted, outcomes))
     return (
-        f"On the {rows} rows that host constants were fitted on, the root mean square of log(simulated / measured) is "
-        f"{ttft:.3f} for TTFT and {tpot:.3f} for TPOT, from which `STEP_ERROR` in `simcore/cost/assumptions.py` "
-        f"is taken. On rows that nothing was fitted on it is, by engine, model and accelerator, {_range(predicted[0])} "
-        f"for TTFT and {_range(predicted[1])} for TPOT: this is what bands must hold."
+        "Errors here are the root mean square of log(simulated / measured). "
+        f"On the {rows} rows that host constants were fitted on they are {ttft:.3f} for TTFT and {tpot:.3f} for TPOT. "
+        "`STEP_ERROR` in `simcore/cost/assumptions.py` is taken from these. "
+        "On InferenceX rows that nothing was fitted on they are, by engine, model and accelerator, "
+        f"{_range(predicted[0])} for TTFT and {_range(predicted[1])} for TPOT."
     )
 
 

@@ -108,7 +108,7 @@ def _plausible(setup: Setup, document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _length(tokens: int, varied: bool) -> dict[str, Any]:
-    """Lengths as the known harness draws them; others state one length, and tools that keep to it."""
+    """Lengths as InferenceX draws them; other rows state one length, and tools that keep to it."""
     if not varied:
         return {"name": "fixed", "tokens": tokens}
     return {"name": "uniform", "low": max(1, int(SHORTEST_SHARE * tokens)), "high": tokens}

@@ -14,7 +14,7 @@ from fidelity.known_names import known_names
 from fidelity.load_regimes import REGIMES, regimes_of
 from fidelity.machine import kernels_of, pcie_access
 from fidelity.request_runs import REQUESTS, EngineArguments, RequestRun
-from fidelity.run_names import is_mixture
+from fidelity.run_names import is_moe
 from simcore.build.simulation import Simulation
 from simcore.core.errors import ServetwinError
 from simcore.core.result import Columns, Result
@@ -112,7 +112,7 @@ def _document(run: RequestRun) -> dict[str, Any] | str:
         return f"unknown model {meta.model}"
     if run.hardware not in names.accelerators:
         return f"unknown accelerator {run.hardware}"
-    split = _split(arguments, has_experts=is_mixture(names.models[meta.model]))
+    split = _split(arguments, has_experts=is_moe(names.models[meta.model]))
     if isinstance(split, str):
         return split
     if arguments.dtype not in _DTYPES:

@@ -70,7 +70,7 @@ def names_of(run: EngineRun) -> RunNames | str:
 def _parallel(run: EngineRun) -> dict[str, int] | str:
     """How a row was split, as fields of ``cluster``, or why that cannot be told.
 
-    Rows of the known harness state a product where devices and experts were split by the same number: 8 devices with
+    InferenceX rows state a product where devices and experts were split by the same number: 8 devices with
     experts of their own are called 8 x 8 for the experts, and 64 of tensor parallelism, or of data parallelism where
     attention had requests of its own on each. So do some where 4 devices with experts of their own are called 16,
     of 4 for tensor and 4 for data parallelism: more than the nodes have.
@@ -97,7 +97,7 @@ def _precision(run: EngineRun, model: str) -> str:
     """The weights' precision; where experts and the rest differ in kind, that of the experts."""
     if model in _CHECKPOINT_PRECISION:
         return _CHECKPOINT_PRECISION[model]
-    stated = run.expert_precision if is_mixture(model) else run.gemm_precision
+    stated = run.expert_precision if is_moe(model) else run.gemm_precision
     precision = _PRECISIONS.get(stated, stated)
     if (model, precision) in _CHECKPOINT_FORMATS:
         return _CHECKPOINT_FORMATS[model, precision]
@@ -105,7 +105,7 @@ def _precision(run: EngineRun, model: str) -> str:
     return published if precision == "fp8" and published.startswith("fp8") else precision
 
 
-def is_mixture(model: str) -> bool:
+def is_moe(model: str) -> bool:
     """Whether a known model has routed experts."""
     return any(isinstance(group.feed_forward, MixtureOfExperts) for group in load_model(model).layer_groups)
 
@@ -121,7 +121,7 @@ def labels_of(run: EngineRun, named: RunNames | str) -> dict[str, str]:
         "version": run.version or "unstated",
         "accelerator": names.accelerators.get(run.system, run.system),
         "model": model,
-        "kind": "unknown" if isinstance(named, str) else ("MoE" if is_mixture(model) else "dense"),
+        "kind": "unknown" if isinstance(named, str) else ("MoE" if is_moe(model) else "dense"),
         "precision": named if isinstance(named, str) else named.precision,
         "lengths": f"{run.prompt_tokens}/{run.output_tokens}",
         "concurrency": str(run.concurrency or run.batch_size),

@@ -23,7 +23,7 @@ _Day = Annotated[date, Field(strict=False)]
 
 
 class BalancedGroups(BaseModel):
-    """How prompts wait for those of other data groups: parameters of the batching policy ``group-balanced``."""
+    """How prompts wait for those of other data-parallel ranks: parameters of the batching policy ``group-balanced``."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -43,11 +43,11 @@ class WaitingPrompts(BaseModel):
 class Setup(BaseModel):
     """One entry of ``harness.yaml``: how an engine was started for some models on some accelerators, and asked.
 
-    ``harness`` tells for rows of which harness it is; "any" where rows of an unknown one repeat those of the known. The
-    token budget is ``max_batched_tokens``, or the row's own: its running requests, its prompt and
-    ``tokens_beyond_prompt``. ``expert_parallel`` and ``attention_data_parallel`` tell what a script did with a row's
-    accelerators whatever the row says, ``speculative`` that it drafted tokens, which is not simulated, ``exposed_host``
-    that no kernel hides what the host does in a step (``EXPOSED_HOST`` in ``harness.py``).
+    ``harness`` is "known" for InferenceX rows and "unknown" for others; "any" where other rows repeat those. The token
+    budget is ``max_batched_tokens``, or the row's own: its running requests, its prompt and ``tokens_beyond_prompt``.
+    ``expert_parallel`` and ``attention_data_parallel`` tell what a script did with a row's accelerators whatever the
+    row says, ``speculative`` that it drafted tokens, which is not simulated, ``exposed_host`` that no kernel hides what
+    the host does in a step (``EXPOSED_HOST`` in ``harness.py``).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -89,7 +89,7 @@ class Setup(BaseModel):
 
     @property
     def is_known(self) -> bool:
-        """Whether the known harness asked: with lengths that vary, and as its scripts say."""
+        """Whether InferenceX asked: with lengths that vary, and as its scripts say."""
         return self.harness != "unknown"
 
     def fits(self, run: EngineRun, named: RunNames, concurrency: int) -> bool:

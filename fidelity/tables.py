@@ -61,7 +61,7 @@ def _engine_runs(evaluated: Evaluated) -> list[Table]:
     parts = _parts(evaluated.outcomes)
     found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts | _subsets(parts)))
     of_known = [outcome for outcome in evaluated.outcomes if outcome.case.labels["harness"] == "known"]
-    found.append(_bands({**parts, "known harness": of_known, "all": list(evaluated.outcomes)}))
+    found.append(_bands({**parts, "InferenceX rows": of_known, "all": list(evaluated.outcomes)}))
     for name, outcomes in parts.items():
         for label in GROUPS:
             found.append(_deviations(f"{name}, by {label.replace('_', ' ')}", label, grouped(outcomes, label)))
@@ -71,13 +71,13 @@ def _engine_runs(evaluated: Evaluated) -> list[Table]:
 
 
 def _parts(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    """Dense models and mixtures apart, and rows of a known harness apart from others."""
+    """Dense and MoE models apart, and InferenceX rows apart from others."""
     parts: dict[str, list[Outcome]] = {}
-    for harness in ("known", "unknown"):
+    for harness, rows in (("known", "InferenceX rows"), ("unknown", "other rows")):
         for kind in ("dense", "MoE"):
             chosen = [o for o in outcomes if o.case.labels["harness"] == harness and o.case.labels["kind"] == kind]
             if chosen:
-                parts[f"{kind}, {harness} harness"] = chosen
+                parts[f"{kind}, {rows}"] = chosen
     return parts
 
 

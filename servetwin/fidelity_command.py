@@ -59,7 +59,9 @@ def fidelity(
         if table.note:
             terminal.print(escape(table.note), soft_wrap=True)
             terminal.print()
-    terminal.print(f"Constants that were fitted to measured runs, these or others: {FITTED}", soft_wrap=True)
+    terminal.print("Constants that were fitted to measured runs, these or others:", soft_wrap=True)
+    for constant in FITTED:
+        terminal.print(escape(f"- {constant}"), soft_wrap=True)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from fidelity.case import Case, Refusal
 from fidelity.known_names import known_names
 from fidelity.references.batch import batch_document
 from fidelity.references.published import Figure, read_figures
-from fidelity.run_names import is_mixture
+from fidelity.run_names import is_moe
 from simcore.build.simulation import Simulation
 from simcore.core.errors import CapacityError
 
@@ -46,7 +46,7 @@ def _case(figure: Figure) -> Case | Refusal:
         return Refusal(name, labels, "other parallelism than by tensors")
     if figure.precision != "FP8":
         return Refusal(name, labels, f"precision {figure.precision}")
-    if is_mixture(labels["model"]):
+    if is_moe(labels["model"]):
         return Refusal(name, labels, "experts that may be parallel, which is not stated")
     if figure.metric not in _METRICS:
         return Refusal(name, labels, f"unknown metric {figure.metric}")

@@ -16,7 +16,7 @@ def test_tables_name_errors_and_what_was_not_simulated(command, runs, tmp_path):
     folder = write_run(tmp_path / "measured")
     found = command("fidelity", "--runs", runs, "--per-request", folder, "--jobs", "1")
     assert found.code == 0
-    assert "dense, known harness" in found.out
+    assert "dense, InferenceX rows" in found.out
     assert "disaggregated prefill and decode" in found.out
     assert "measured (vLLM 0.19.0, rtx-4090 x 1)" in found.out
 
