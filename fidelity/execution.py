@@ -1,6 +1,7 @@
 """Simulate cases, several at a time; the outcome does not depend on how many."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,15 @@ def simulate_cases(
     jobs = min(jobs or available_cores(), len(cases))
     asked = [*zip(cases, [*replays, *[0] * (len(cases) - len(replays))], strict=True)]
     # Cases differ in length by orders of magnitude: one by one, so that no process is left with the long ones.
-    done = in_processes(_simulated, asked, jobs) if jobs > 1 else enumerate(map(_simulated, asked))
+    done = (
+        in_processes(_simulated, asked, jobs) if jobs > 1 else ((at, _simulated(one)) for at, one in enumerate(asked))
+    )
     outcomes: dict[int, Outcome | Refusal] = {}
-    for place, outcome in done:
-        outcomes[place] = outcome
-        if progress is not None:
-            progress(len(outcomes), len(cases))
+    with closing(done):
+        for place, outcome in done:
+            outcomes[place] = outcome
+            if progress is not None:
+                progress(len(outcomes), len(cases))
     return [outcomes[place] for place in range(len(cases))]
 
 

@@ -1,6 +1,7 @@
 """Carry out the runs of a plan, several at a time, and keep each as it finishes."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from experiments.comparison.plan import Plan, PlannedRun
@@ -8,6 +9,7 @@ from experiments.comparison.run_store import RunStore
 from experiments.processes import available_cores, in_processes
 from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError, ServetwinError
+from simcore.core.scratch import remove_left_over
 
 Progress = Callable[[PlannedRun], None]
 
@@ -31,8 +33,12 @@ def carry_out(plan: Plan, folder: Path, jobs: int | None = None, progress: Progr
     jobs = min(jobs or available_cores(), len(missing))
     if jobs > 1:
         asked = [(run, str(folder.absolute())) for run in missing]
-        for place, _ in in_processes(_perform, asked, jobs, lambda item: _named(item[0])):
-            tell(missing[place])
+        try:
+            with closing(in_processes(_perform, asked, jobs, lambda item: _named(item[0]))) as done:
+                for place, _ in done:
+                    tell(missing[place])
+        finally:
+            remove_left_over(folder)  # of processes that were ended while they wrote
     else:
         for run in missing:
             _perform((run, str(folder)))

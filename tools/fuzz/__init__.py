@@ -1,0 +1,1 @@
+"""A mutation fuzzer over every kind of input: see ``python -m tools.fuzz --help``."""
