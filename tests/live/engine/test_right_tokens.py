@@ -121,8 +121,8 @@ def test_preemption_changes_nothing(
         assert tokens_of(engine.generate(prompts, GREEDY, max_tokens=NEW_TOKENS)) == expected
         swapped_out = sum(len(plan.swapped_out) for plan in engine.replica.plans)
         swapped_in = sum(len(plan.swapped_in) for plan in engine.replica.plans)
-        assert sum(len(plan.preempted) for plan in engine.replica.plans) > 3
-        assert (swapped_out > 3 and swapped_in == swapped_out) if mode == "swap" else not swapped_out
+        assert sum(len(plan.preempted) for plan in engine.replica.plans) > 0
+        assert (swapped_out > 0 and swapped_in == swapped_out) if mode == "swap" else not swapped_out
 
 
 def test_blocks_that_are_found_are_not_computed_and_change_nothing(
