@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
 from traceback import format_exc
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from simcore.core.errors import ServetwinError
 
@@ -41,7 +41,7 @@ def in_processes(
     Whatever ends this early, Ctrl-C included, ends the processes. Raises ``ServetwinError`` where the function does, or
     a process ends, which is told with what ``named`` calls the item; ``RuntimeError`` for any other error in it.
     """
-    idle: SimpleQueue[_Worker] = SimpleQueue()
+    idle: SimpleQueue[Worker] = SimpleQueue()
     workers = []
 
     def on_idle_worker(place: int) -> tuple[int, _Answer]:
@@ -56,7 +56,7 @@ def in_processes(
     threads = ThreadPoolExecutor(processes)
     try:
         for _ in range(processes):
-            workers.append(_Worker())
+            workers.append(Worker())
             idle.put(workers[-1])
         for finished in as_completed([threads.submit(on_idle_worker, place) for place in range(len(items))]):
             yield finished.result()
@@ -73,10 +73,18 @@ class _Raised:
     error: ServetwinError | str
 
 
-class _Worker:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a task says of its progress."""
+
+    value: Any
+
+
+class Worker:
     """A process, seen from the one that started it."""
 
     def __init__(self) -> None:
+        """Start it; raises ``OSError`` if that cannot be done."""
         # A process group of its own: Ctrl-C reaches the starter alone, which then decides.
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START.format(sys.path)],
@@ -85,13 +93,24 @@ class _Worker:
             process_group=0,
         )
 
-    def perform(self, function: Callable[[Any], Any], item: Any, named: Callable[[Any], str]) -> Any:
+    def perform(
+        self,
+        function: Callable[[Any], Any],
+        item: Any,
+        named: Callable[[Any], str],
+        told: Callable[[Any], None] = lambda value: None,
+    ) -> Any:
+        """What the function makes of the item in the process; ``told`` is called with what it hands to ``tell``.
+
+        Raises what ``in_processes`` does, also where another thread stops the process meanwhile.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             pickle.dump((function, item), self._process.stdin)
             self._process.stdin.flush()
-            answer = pickle.load(self._process.stdout)
+            while isinstance(answer := pickle.load(self._process.stdout), _Told):
+                told(answer.value)
         except (OSError, ValueError, EOFError, pickle.UnpicklingError):  # an end of a pipe is closed, or was
             code = self._process.wait()
             why = f"by signal {-code}, which may be for want of memory" if code < 0 else f"with exit code {code}"
@@ -111,9 +130,21 @@ class _Worker:
                 stream and stream.close()
 
 
+_answers: BinaryIO | None = None
+"""Where answers go, in a process that serves."""
+
+
+def tell(value: Any) -> None:
+    """Say how far the task is, to whoever asked for it; elsewhere than in such a process nobody hears."""
+    if _answers is not None:
+        pickle.dump(_Told(value), _answers)
+        _answers.flush()
+
+
 def serve() -> None:
     """Carry out what comes in, until whoever asks is gone."""
-    answers = os.fdopen(os.dup(1), "wb")
+    global _answers
+    answers = _answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a policy prints must not mix with the answers
     asked: SimpleQueue[tuple[Callable[[Any], Any], Any]] = SimpleQueue()
     Thread(target=_listen, args=(asked,), daemon=True).start()

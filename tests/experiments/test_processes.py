@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.processes import in_processes
+from experiments.processes import Worker, in_processes, tell
 from simcore.core.errors import InputError, ServetwinError
 from simcore.core.files import read_json
 
@@ -40,7 +40,7 @@ def test_errors_can_be_copied():
 
 ASKER = """
 import sys, time
-from experiments.processes import in_processes
+from experiments.processes import Worker, in_processes, tell
 try:
     for _ in in_processes(time.sleep, [0.0, 600.0, 600.0], 2):
         print("started", flush=True)
@@ -82,3 +82,14 @@ def test_they_end_with_the_one_that_started_them(how):
         time.sleep(0.02)
     assert not any(map(is_running, found))
     asker.stdout.close()
+
+
+def test_a_task_tells_how_far_it_is():
+    heard = []
+    worker = Worker()
+    try:
+        assert worker.perform(tell, "half", str, heard.append) is None
+    finally:
+        worker.stop()
+    assert heard == ["half"]
+    assert tell("nobody hears") is None
