@@ -19,8 +19,12 @@ from typing import Any
 import numpy as np
 import yaml
 
+from simcore.core.errors import FileError
+from simcore.core.files import opening, read_json
 from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
 from simcore.core.result import Columns, Result
+from simcore.core.yaml_text import read_yaml
+from simcore.metrics.summary import SCHEMA_VERSION
 from simcore.output.timeline import write_timeline
 
 SUMMARY = "summary.json"
@@ -75,6 +79,40 @@ def _write_files(result: Result, folder: Path, report: str | None) -> None:
     write_timeline(result, folder / "timeline.json")
     if report is not None:
         (folder / _REPORT).write_text(report, encoding="utf-8")
+
+
+def read_run_folder(folder: Path) -> Result:
+    """The result that a run folder holds, all but its gaps between tokens and its transfers, which it does not.
+
+    Raises ``FileError`` for a folder that holds no run, or one that cannot be read.
+    """
+    scenario, summary = read_yaml(folder / SCENARIO), read_json(folder / SUMMARY)
+    if not (isinstance(scenario, dict) and isinstance(summary, dict) and "metrics" in summary):
+        raise FileError(folder, "holds no run of servetwin's")
+    version = summary.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise FileError(folder, f"holds a run of schema {version}, expected {SCHEMA_VERSION}; run it again")
+    requests, steps = (_read_table(folder / name) for name in ("requests.parquet", "steps.parquet"))
+    return Result(scenario, summary, requests, steps, {"value_s": np.empty(0), "share": np.empty(0)})
+
+
+def _read_table(path: Path) -> Columns:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        with opening(path, "table"), path.open("rb") as file:
+            table = parquet.read_table(file)
+        return {name: _column(name, table[name]) for name in table.column_names}
+    except pa.ArrowException as error:
+        raise FileError(path, "holds no table of a run") from error
+
+
+def _column(name: str, column: Any) -> np.ndarray:
+    if name in _TEXT_COLUMNS:
+        return np.array(column.to_pylist(), dtype=np.str_)
+    values: np.ndarray = column.to_numpy()
+    return values
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:
