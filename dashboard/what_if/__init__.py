@@ -1,0 +1,1 @@
+"""What the dashboard's pages do, without drawing: setups, estimates, runs in the background, and what they tell."""
