@@ -2,4 +2,6 @@
 
 PAGES = {
     "what_if": "What if",
+    "timeline": "Timeline",
+    "hardware": "Hardware",
 }
