@@ -15,10 +15,6 @@ _DATASHEET = "rtx-pro-6000-blackwell"
 
 def unequal_contexts(profiles: list[KernelProfile]) -> Iterator[str]:
     """How far latency at the mean context is from the mean of latencies, over contexts spread as in a real batch."""
-    yield "Latency at the mean context against the mean of the latencies at 64 contexts drawn from a log-normal"
-    yield "distribution of coefficient of variation 1, which it equals if latency is affine in context (32 heads, 8 KV"
-    yield "heads, bf16):"
-    yield ""
     yield "| accelerator | batch | mean context | difference |"
     yield "|---|---:|---:|---:|"
     draws = np.random.default_rng(0).lognormal(-np.log(2) / 2, np.sqrt(np.log(2)), 64)
@@ -35,12 +31,6 @@ def unequal_contexts(profiles: list[KernelProfile]) -> Iterator[str]:
 
 def linear_attention() -> Iterator[str]:
     """Prices of two accelerators that differ in memory alone, which tells a busy machine from a quiet one."""
-    yield "The H200 is the H100 with more and faster memory, so launches should not take longer on it. Prices on the"
-    yield "H200 over those on the H100, chunks of 1, 4 and 16 prompts, all heads that were measured. SGLang's seem to"
-    yield "have been measured while something else kept the H200 busy: of large launches many took longer than on the"
-    yield "H100, by a multiple even. Those over a twentieth longer are left out of the fit, which fills the holes from"
-    yield "what is left, still too dear where little is."
-    yield ""
     yield "| profile | tokens of a launch | launches | median | P90 | above 1.05 |"
     yield "|---|---:|---:|---:|---:|---:|"
     heads = [(key_heads, group * key_heads, 128, 128) for key_heads in (1, 2, 4, 8, 16) for group in (1, 2, 3, 4)]
@@ -83,9 +73,6 @@ def windows(profiles: list[KernelProfile]) -> Iterator[str]:
                     if decode.inside(batch, batch * window):
                         ratio = full_decode.seconds(batch, batch * window) / decode.seconds(batch, batch * window)
                         off.setdefault("decodes with full windows", []).append(ratio)
-    yield "Where a window was not measured, full attention over as many pairs stands in. Against the windows that were"
-    yield "measured, in all profiles:"
-    yield ""
     yield "| | cases | median error | P90 | bias |"
     yield "|---|---:|---:|---:|---:|"
     for where, ratios in off.items():
@@ -95,9 +82,6 @@ def windows(profiles: list[KernelProfile]) -> Iterator[str]:
 def prefixes(data: Path) -> Iterator[str]:
     """Chunks over prefixes, measured, against what the profile without prefixes infers."""
     inferring = load_profile(_DATASHEET, "vllm-0.24.0")
-    yield "On the RTX PRO 6000, chunks over prefixes measured under vLLM 0.19 against the profile of vLLM 0.24, which"
-    yield "infers them; the first row, without prefix, is what the two versions and measurements differ by:"
-    yield ""
     yield "| chunk | prefix | points | median error | P90 | bias |"
     yield "|---:|---:|---:|---:|---:|---:|"
     logs, tokens, prefixes = [], [], []
@@ -123,10 +107,6 @@ def prefixes(data: Path) -> Iterator[str]:
 def mixed(data: Path) -> Iterator[str]:
     """A chunk and decodes in one launch against the sum of their prices."""
     profile = load_profile(_DATASHEET, "vllm-0.19.0")
-    yield "A chunk and decodes in one launch (RTX PRO 6000, vLLM 0.19) against the price of the chunk, less its floor,"
-    yield "and that of the decodes: as measured alone, or beside the shortest chunk (`mixed_generation`). Kernels for"
-    yield "chunks do not share what query heads of a group read, so decodes beside a chunk cost a multiple:"
-    yield ""
     yield "| decodes | priced as measured | points | median error | P90 | bias |"
     yield "|---:|---|---:|---:|---:|---:|"
     errors: dict[tuple[int, int], list[float]] = {}
@@ -170,9 +150,9 @@ def other_experts(data: Path) -> Iterator[str]:
     all_active = samples.select(columns["active_experts"] == experts)
     tokens = all_active.columns["tokens"].tolist()
     logs = np.log([price.seconds(count) for count in tokens] / all_active.latency_s)
-    yield f"On the RTX PRO 6000 the profile of vLLM 0.19 is lent experts by that of 0.24. Against all {experts} experts"
-    yield f"of a model (hidden size {width[0]}, {width[1]} wide) as vLLM 0.19 runs them, with {min(tokens)} to"
-    yield f"{max(tokens):,} tokens dealt out in turn:"
+    yield "On the RTX PRO 6000 the profile of vLLM 0.24 is the fallback profile for experts of that of vLLM 0.19."
+    yield f"This is its error for all {experts} experts of a model (hidden size {width[0]}, {width[1]} wide) as vLLM"
+    yield f"0.19 runs them, with {min(tokens)} to {max(tokens):,} tokens dealt out in turn."
     yield ""
     yield "| points | median error | P90 | bias |"
     yield "|---:|---:|---:|---:|"

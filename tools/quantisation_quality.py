@@ -4,15 +4,15 @@ With ``--check`` nothing is written, and the exit code is 1 if the document diff
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from textwrap import dedent, fill
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tools.page_template import filled  # noqa: E402
 from tools.quantisation_formats import (  # noqa: E402
     Matrix,
     fp8,
@@ -26,6 +26,9 @@ from tools.quantisation_formats import (  # noqa: E402
 DOCUMENT = ROOT / "docs" / "results" / "quantisation.md"
 TOKENS, CHANNELS, OUTPUTS = 256, 2048, 512
 KV_HEADS, KV_TOKENS, HEAD_DIM = 8, 512, 128
+FREEDOM = 5
+OUTLIER_CHANNELS, OUTLIER_DEVIATION = 128, 30
+ALPHA = 0.5
 Format = Callable[[Matrix], Matrix]
 Table = list[list[str]]
 
@@ -36,14 +39,14 @@ def gaussian(generator: np.random.Generator, height: int, width: int) -> Matrix:
 
 
 def heavy_tailed(generator: np.random.Generator, height: int, width: int) -> Matrix:
-    """Numbers of Student's t distribution with 5 degrees of freedom."""
-    return generator.standard_t(5, (height, width))
+    """Numbers of Student's t distribution with ``FREEDOM`` degrees of freedom."""
+    return generator.standard_t(FREEDOM, (height, width))
 
 
 def with_outlier_channels(generator: np.random.Generator, height: int, width: int) -> Matrix:
-    """Normal numbers, in one channel of 128 with a deviation of 30."""
+    """Normal numbers, in one channel of ``OUTLIER_CHANNELS`` with a deviation of ``OUTLIER_DEVIATION``."""
     x = generator.standard_normal((height, width))
-    x[:, generator.choice(width, width // 128, replace=False)] *= 30
+    x[:, generator.choice(width, width // OUTLIER_CHANNELS, replace=False)] *= OUTLIER_DEVIATION
     return x
 
 
@@ -101,62 +104,6 @@ KV_FORMATS: dict[str, Callable[[Matrix, int, int], Matrix]] = {
 }
 
 
-INTRODUCTION = """
-    Made by `tools/quantisation_quality.py`, figures and all: what each format loses of random numbers. An error is
-    the norm of (read - exact) over that of the exact. The numbers are Gaussian, of Student's t distribution with 5
-    degrees of freedom (heavy tails), or Gaussian with *outliers*: one channel of 128 is thirty times as large as the
-    rest, much as SmoothQuant describes activations and KIVI keys. These figures rank formats; what an error costs in
-    answers has to be measured on the model at hand.
-"""
-EIGHT_BIT_TEXT = f"""
-    ## Weights and activations in 8 bits
-
-    Error of a linear layer's output ({CHANNELS} inputs, {OUTPUTS} outputs, {TOKENS} tokens), plain and after
-    SmoothQuant (Xiao et al., 2023; alpha 0.5, calibrated on as many other tokens). Weights are Gaussian; with Student's
-    activations they are Student's too.
-"""
-INPUTS_TEXT = """
-    With outliers the output above is mostly theirs, and hides what happens to the rest. So here is the error of the
-    activations, of all together and of the median channel.
-"""
-WEIGHTS_TEXT = f"""
-    ## Weights alone
-
-    Activations stay in 16 bits. The error of a layer's output is that of its weights, as long as inputs are not
-    correlated. Bits per weight count scales and zero points, at {CHANNELS} inputs. Rounding is to nearest, and the
-    scales of integers are taken as exact; GPTQ and AWQ choose roundings and scales by data, and should do better on it
-    at the same bits.
-"""
-KV_TEXT = f"""
-    ## KV caches
-
-    Keys or values of {KV_HEADS} heads of {HEAD_DIM} and {KV_TOKENS} tokens, each head of another magnitude, errors
-    averaged over heads. The last column is the median channel of heads with outliers. The kernels here keep scales per
-    token and head; a scale per channel can only be known when all the tokens that share it are.
-"""
-CHOICE_TEXT = """
-    ## How to choose
-
-    - **fp8 e4m3 for weights and activations, where the GPU has it.** Its error is the same for every distribution here
-    and nearly so for every scale, since it rounds relative to each number: nothing to calibrate, and smoothing brings
-    nothing. Choose the scale that the kernel is fastest with.
-
-    - **int8 for weights and activations** is finer than fp8 on tame numbers, but only with scales per token and output
-    channel, and it loses its lead where there are outliers: the median channel is then off by several times the error
-    of fp8. SmoothQuant wins most of that back. It is the choice for GPUs without fp8, smoothed.
-
-    - **4-bit weights** shrink what decoding reads; most of the gain is in going from a scale per channel to groups of
-    128. A zero point buys about as much as halving the group, at fewer bits. At equal bits mxfp4 is much like int4 in
-    groups of 64 and nvfp4 like int4 in groups of 32, or better with heavy tails.
-
-    - **KV in int8, per token and head**, is finer than fp8 unless keys have outliers; then all other channels of a head
-    share a scale made for them, and **fp8** is the safe choice. One scale per tensor is only good enough for fp8.
-
-    - **KV in int4** per token and head loses most of what the other channels of such keys say. It needs scales per
-    channel for keys (KIVI) and zero points, and has no kernel here.
-"""
-
-
 def error(x: Matrix, read: Matrix) -> float:
     """``|read - x| / |x|``, by Frobenius norms."""
     return float(np.linalg.norm(read - x) / np.linalg.norm(x))
@@ -180,7 +127,7 @@ def eight_bit_tables() -> tuple[Table, Table]:
         generator = np.random.default_rng(seed)
         x, calibration = np.split(draw(generator, 2 * TOKENS, CHANNELS), 2)
         weights = WEIGHTS.get(distribution, gaussian)(generator, OUTPUTS, CHANNELS)
-        smooth = smoothing(calibration, weights, 0.5)
+        smooth = smoothing(calibration, weights, ALPHA)
         exact = x @ weights.T
         for name, (of_activations, of_weights) in EIGHT_BITS.items():
             read = of_activations(x)
@@ -227,42 +174,41 @@ def kv_table() -> Table:
     return [["format", *ACTIVATIONS, "median channel"], *rows]
 
 
-def markdown(table: Table) -> Iterator[str]:
+def markdown(table: Table) -> str:
     """A table, its first row the header."""
     header, *rows = table
-    yield ""
-    yield f"| {' | '.join(header)} |"
-    yield f"|---|{'---:|' * (len(header) - 1)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
+    head = (f"| {' | '.join(header)} |", f"|---|{'---:|' * (len(header) - 1)}")
+    return "\n".join((*head, *(f"| {' | '.join(row)} |" for row in rows)))
 
 
-def prose(text: str) -> Iterator[str]:
-    """Paragraphs, headings and list items, folded."""
-    for paragraph in dedent(text).strip().split("\n\n"):
-        yield ""
-        indent = "  " if paragraph.startswith("- ") else ""
-        yield fill(" ".join(paragraph.split()), 120, subsequent_indent=indent, break_on_hyphens=False)
-
-
-def document() -> Iterator[str]:
-    """The lines of the document."""
-    yield "# Quantisation"
-    yield from prose(INTRODUCTION)
+def document() -> str:
+    """The whole document."""
     outputs, inputs = eight_bit_tables()
-    yield from prose(EIGHT_BIT_TEXT)
-    yield from markdown(outputs)
-    yield from prose(INPUTS_TEXT)
-    yield from markdown(inputs)
-    yield from prose(WEIGHTS_TEXT)
-    yield from markdown(weight_table())
-    yield from prose(KV_TEXT)
-    yield from markdown(kv_table())
-    yield from prose(CHOICE_TEXT)
+    sizes = {
+        "channels": CHANNELS,
+        "outputs": OUTPUTS,
+        "tokens": TOKENS,
+        "alpha": ALPHA,
+        "freedom": FREEDOM,
+        "outlier_channels": OUTLIER_CHANNELS,
+        "outlier_deviation": OUTLIER_DEVIATION,
+        "kv_heads": KV_HEADS,
+        "kv_tokens": KV_TOKENS,
+        "head_dim": HEAD_DIM,
+    }
+    return filled(
+        Path(__file__).with_suffix(".md"),
+        eight_bit_outputs=markdown(outputs),
+        eight_bit_inputs=markdown(inputs),
+        weights=markdown(weight_table()),
+        kv=markdown(kv_table()),
+        **{name: str(size) for name, size in sizes.items()},
+    )
 
 
 def main(check: bool) -> int:
     """Write the document, or compare; returns the exit code."""
-    text = "\n".join(document()) + "\n"
+    text = document()
     if check:
         return int(not DOCUMENT.exists() or DOCUMENT.read_text(encoding="utf-8") != text)
     DOCUMENT.write_text(text, encoding="utf-8")
