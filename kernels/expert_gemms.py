@@ -1,10 +1,8 @@
-"""The two grouped GEMMs of a mixture of experts, over copies of tokens sorted by expert.
+"""The two grouped GEMMs of MoE models, over copies of tokens sorted by expert.
 
 The first makes gates and ups of the same columns in one program, so that only their product is written. The second
 writes one row per copy, scaled by its routing weight, where ``sum_copies`` finds it.
 """
-
-from typing import Any
 
 import torch
 import triton
@@ -12,12 +10,11 @@ import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
 from kernels.errors import require_form
+from kernels.expert_checks import check_down, check_gate_up
 from kernels.expert_launch import down_config, gate_up_config, rows_per_tile
 from kernels.expert_sorting import SortedCopies, max_tiles
 from kernels.launch import LaunchConfig, capability, operation
-from kernels.moe_reference import ACTIVATIONS, ExpertWeights, expert_down_reference, expert_gate_up_reference
-
-DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+from kernels.moe_reference import ExpertWeights, expert_down_reference, expert_gate_up_reference
 
 
 @triton.jit
@@ -171,21 +168,7 @@ def _down(
     tl.store(pointers, total.to(out.dtype.element_ty), mask=inside[:, None] & columns_inside[None, :])
 
 
-def check_experts(operation_name: str, x: torch.Tensor, experts: ExpertWeights) -> None:
-    """Raise ``UnsupportedFormError`` for a type or an activation that no kernel has."""
-    require_form(operation_name, "type", x.dtype, DTYPES)
-    require_form(operation_name, "activation", experts.activation, ACTIVATIONS)
-
-
-def _check_gate_up(x: torch.Tensor, experts: ExpertWeights, order: SortedCopies) -> None:
-    check_experts("expert_gate_up", x, experts)
-
-
-def _check_down(middle: torch.Tensor, experts: ExpertWeights, *_: Any, **__: Any) -> None:
-    check_experts("expert_down", middle, experts)
-
-
-@operation(expert_gate_up_reference, _check_gate_up, strided=("x",))
+@operation(expert_gate_up_reference, check_gate_up, strided=("x",))
 def expert_gate_up(
     x: torch.Tensor, experts: ExpertWeights, order: SortedCopies, *, config: LaunchConfig | None = None
 ) -> torch.Tensor:
@@ -224,7 +207,7 @@ def expert_gate_up(
     return out
 
 
-@operation(expert_down_reference, _check_down, strided=("routing_weights",))
+@operation(expert_down_reference, check_down, strided=("routing_weights",))
 def expert_down(
     middle: torch.Tensor,
     experts: ExpertWeights,

@@ -1,4 +1,4 @@
-"""A mixture of experts: sort the tokens by expert, two grouped GEMMs, and the sum of each token's copies.
+"""The experts of an MoE model: sort the tokens by expert, two grouped GEMMs, and the sum of each token's copies.
 
 Copies are added up in order, by a kernel of their own rather than by atomic additions: equal inputs give equal outputs.
 """
@@ -10,7 +10,8 @@ import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
-from kernels.expert_gemms import check_experts, expert_down, expert_gate_up
+from kernels.expert_checks import check_experts
+from kernels.expert_gemms import expert_down, expert_gate_up
 from kernels.expert_launch import rows_per_tile
 from kernels.expert_sorting import sort_tokens_by_expert
 from kernels.launch import LaunchConfig, operation

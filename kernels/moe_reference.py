@@ -1,4 +1,4 @@
-"""The experts of a mixture, and what they compute, written out."""
+"""The experts of an MoE model, and what they compute, written out."""
 
 from dataclasses import dataclass
 

@@ -8,7 +8,8 @@ import torch
 
 from benchmarks.kernels.case import Case, Run, Sweep
 from kernels.launch import LaunchConfig
-from kernels.paged_decode import launch_config, paged_decode
+from kernels.paged_decode import paged_decode
+from kernels.paged_decode_config import launch_config
 
 _TORCH_TYPES = {
     "bf16": torch.bfloat16,

@@ -10,7 +10,7 @@ from simcore.memory.block_pool import BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.group_index import GroupIndex
 from simcore.memory.group_paging import GroupPaging
-from simcore.memory.group_table import GroupTable
+from simcore.memory.group_table import GroupTable, check_tables
 from simcore.memory.kv_groups import KvCacheLayout
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
 
@@ -234,16 +234,7 @@ class KVGroupManager(GroupPaging):
     def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
         """Recount the blocks of all running requests; raises AssertionError where the books are wrong."""
         held = list(held_tokens)
-        if {request.number for request, _ in held} != self._tables.keys():
-            raise AssertionError("block tables are not those of the requests that hold memory")
-        unsettled = 0
-        for request, tokens in held:
-            for group, table in zip(self._layout.groups, self._tables[request.number], strict=True):
-                if table.passed != group.released_blocks(tokens):
-                    raise AssertionError(f"request {request.number} has let go of {table.passed} blocks of a group")
-                unsettled += -(-tokens // self.block_size_tokens) - table.end
-        if unsettled != len(self._unsettled):
-            raise AssertionError(f"blocks not settled: recounted {unsettled}, noted {len(self._unsettled)}")
+        check_tables(self._tables, self._layout, held, len(self._unsettled))
         tables = [table.blocks for tables in self._tables.values() for table in tables]
         self._pool.check([*tables, self._unsettled])
         if self._pool.free_blocks != self.free_blocks:

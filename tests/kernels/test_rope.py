@@ -5,7 +5,8 @@ import torch
 
 from kernels.errors import UnsupportedFormError
 from kernels.quantise_rows import LARGEST_CODE
-from kernels.rope import rotate_and_write, rotate_and_write_reference
+from kernels.rope import rotate_and_write
+from kernels.rope_reference import rotate_and_write_reference
 from tests.kernels.closeness import FLOAT_TYPES, assert_close
 from tests.kernels.exact_casts import FP8_TYPES, exact_casts  # noqa: F401
 

@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.kernels.measured import RESULTS, Candidate, by_case, read_candidates, told_config
 from benchmarks.kernels.shipped import REWRITTEN, shipped_configs
-from kernels.paged_decode import default_splits, launch_config
+from kernels.paged_decode_config import default_splits, launch_config
 
 MEASURED = read_candidates(RESULTS / "h200-sweeps.parquet")
 BY_CASE = by_case(MEASURED)
