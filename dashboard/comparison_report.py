@@ -106,8 +106,8 @@ def _forest(comparison: Comparison) -> str:
         figure = forest(others, scale, names, comparison.baseline)
         blocks.append(figure_block(f"difference-{rows[0].metric}", figure, rows[0].title, caption))
     note = (
-        "Marks are differences, bars their intervals. Filled: better (green) or worse (orange) by the adjusted "
-        "p-value; open: no clear difference, or not tested. Metrics that are the same everywhere are left out."
+        "Marks are differences, bars their intervals. Filled: better (green) or worse (orange), as the interval "
+        "leaves out 0; open: no clear difference, or not tested. Metrics that are the same everywhere are left out."
     )
     legend = f'<p class="quiet" style="margin-top:8px"><small>{text(note)}</small></p>'
     return section("How sure the differences are", f'<div class="grid">{"".join(blocks)}</div>{legend}')

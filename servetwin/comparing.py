@@ -29,8 +29,8 @@ def compare(
     """Run variants of a scenario on the same requests and hold them against a baseline.
 
     ``vary`` gives the values of each key: ``{"scheduler.ordering.name": ["fcfs", "sjf"]}``; variants are all their
-    combinations. Each runs with ``seeds`` seeds, by default as few as can tell a
-    difference from chance (6 for two variants), or 1 where requests do not depend on the seed. With
+    combinations. Each runs with ``seeds`` seeds, by default as few as p-values below 5% take (6 for
+    two variants), or 1 where requests do not depend on the seed. With
     ``out``, a folder, finished runs are kept there and found again by the next call, as are the comparison and its
     report. ``jobs`` runs go on at once, by default one per core; ``progress`` is told of each that is done. Other
     arguments and errors are as for ``simulate``.

@@ -18,8 +18,9 @@ class Row:
 
     ``value`` is the mean over the seeds, ``difference`` the mean over ``pairs`` seeds of variant - baseline with the
     interval from ``low`` to ``high``, ``relative_difference`` its share of the baseline's mean over the same seeds.
-    ``p_value`` is of that difference alone, ``p_holm`` adjusted for the number of variants. ``verdict`` is baseline,
-    better, worse, same (in every pair), unclear or untested.
+    The intervals of all variants hold together with 95%, and ``verdict`` goes by them: baseline, better, worse, same
+    (in every pair), unclear or untested. For information, ``p_value`` is of that difference alone, ``p_holm`` adjusted
+    for the number of variants.
     """
 
     metric: str

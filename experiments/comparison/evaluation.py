@@ -15,7 +15,7 @@ from experiments.comparison.plan import Plan
 from experiments.comparison.remarks import remarks_on
 from experiments.comparison.resampling import BLOCKS
 from experiments.comparison.run_store import RunStore
-from experiments.comparison.significance import SIGNIFICANT, Estimate, holm, mean_difference, student
+from experiments.comparison.significance import Estimate, holm, mean_difference, student
 
 _ROUNDING = 1e-12
 
@@ -70,16 +70,20 @@ def _rows(metric: ComparedMetric, plan: Plan, evidence: Mapping[str, Evidence], 
     tested = [(index, row.p_value) for index, row in enumerate(rows) if row.p_value is not None]
     adjusted = holm([p_value for _, p_value in tested])
     for (index, _), p_holm in zip(tested, adjusted, strict=True):
-        rows[index] = replace(rows[index], p_holm=p_holm, verdict=_verdict(metric, rows[index], p_holm))
+        rows[index] = replace(rows[index], p_holm=p_holm)
     return rows
 
 
-def _verdict(metric: ComparedMetric, row: Row, p_holm: float) -> str:
-    if row.low == row.high == 0:
+def _verdict(metric: ComparedMetric, estimate: Estimate) -> str:
+    """What the interval says: it decides."""
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return "untested"
+    if low == high == 0:
         return "same"
-    if row.difference is None or p_holm >= SIGNIFICANT:
+    if low <= 0 <= high:
         return "unclear"
-    return "better" if (row.difference < 0) == metric.lower_is_better else "worse"
+    return "better" if (high < 0) == metric.lower_is_better else "worse"
 
 
 def _row(metric: ComparedMetric, variant: str, plan: Plan, evidence: Mapping[str, Evidence], complete: bool) -> Row:
@@ -99,10 +103,11 @@ def _row(metric: ComparedMetric, variant: str, plan: Plan, evidence: Mapping[str
         [0.0 if isclose(ours, theirs, rel_tol=_ROUNDING) else ours - theirs for ours, theirs in pairs],
         dtype=np.float64,
     )
+    comparisons = len(plan.variants) - 1
     if len(plan.seeds) == 1:
-        estimate = _of_one_pair(float(differences[0]), evidence[variant].errors.get(metric.key))
+        estimate = _of_one_pair(float(differences[0]), evidence[variant].errors.get(metric.key), comparisons)
     else:
-        estimate = mean_difference(differences)
+        estimate = mean_difference(differences, comparisons)
     level = float(np.mean([theirs for _, theirs in pairs]))
     tested = complete and len(pairs) == len(plan.seeds)
     return replace(
@@ -113,8 +118,9 @@ def _row(metric: ComparedMetric, variant: str, plan: Plan, evidence: Mapping[str
         relative_difference=estimate.difference / level if level else None,
         pairs=len(pairs),
         p_value=estimate.p_value if tested else None,
+        verdict=_verdict(metric, estimate) if tested else row.verdict,
     )
 
 
-def _of_one_pair(difference: float, standard_error: float | None) -> Estimate:
-    return Estimate(difference) if standard_error is None else student(difference, standard_error, BLOCKS)
+def _of_one_pair(difference: float, standard_error: float | None, comparisons: int) -> Estimate:
+    return Estimate(difference) if standard_error is None else student(difference, standard_error, BLOCKS, comparisons)

@@ -76,8 +76,8 @@ def plan_comparison(
     """Check a comparison, every run of it included, without running anything.
 
     ``vary`` gives the values of each key (a dotted path as in ``override``); the variants are all their combinations.
-    There are ``seeds`` runs of each, by default as few as can tell a difference from chance, or 1 where the seed
-    decides nothing, and their seeds count up from the scenario's. ``baseline`` is the label of the variant that the
+    There are ``seeds`` runs of each, by default as few as p-values below 5% take, or 1 where the seed decides
+    nothing, and their seeds count up from the scenario's. ``baseline`` is the label of the variant that the
     others are held against, or the value where only one key is varied; by default it is the first. Raises
     ``ServetwinError`` for whatever is wrong with any of this.
     """

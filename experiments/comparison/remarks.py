@@ -23,10 +23,11 @@ def foreseen(plan: Plan) -> Sentences:
     needed = fewest_pairs(comparisons)
     if seeds >= needed:
         return ()
-    times = f", which is adjusted for {comparisons} comparisons" if comparisons > 1 else ""
+    times = f", before it is adjusted for {comparisons} comparisons" if comparisons > 1 else ""
     return (
-        f"Too few seeds to call anything better or worse: with {seeds} no p-value can fall below "
-        f"{least_p_value(seeds):.2g}{times}; to be below 0.05 takes at least {needed} seeds. The intervals stand.",
+        f"Few seeds: with {seeds} no p-value can fall below {least_p_value(seeds):.2g}{times}; to be below 0.05 takes "
+        f"at least {needed} seeds. Verdicts go by the intervals, which with so few seeds are wide and lean on "
+        "differences being about normal.",
     )
 
 
@@ -38,7 +39,7 @@ def remarks_on(
     if missing:
         listed = [f"{variant} seed {seed}" for variant, seed in missing]
         warnings.append(
-            f"Interrupted: {len(missing)} of {len(plan.runs)} runs are missing ({_list(listed)}). No significance is "
+            f"Interrupted: {len(missing)} of {len(plan.runs)} runs are missing ({_list(listed)}). No verdict is "
             "stated before all are there, since the number of seeds was fixed beforehand."
         )
     warnings += foreseen(plan)
@@ -47,7 +48,7 @@ def remarks_on(
     if earlier:
         warnings.append(
             f"Results with {_list(earlier)} seeds were seen here before more were added. If it was for what they "
-            "showed, p-values are too small; fix the number of seeds beforehand, in a folder of its own."
+            "showed, intervals are too narrow; fix the number of seeds beforehand, in a folder of its own."
         )
     others = {variant: found for variant, found in evidence.items() if variant != plan.baseline}
 

@@ -2,24 +2,24 @@
 
 Variants are run on the same requests (common random numbers), so what the requests have in common drops out of a
 difference, and differences of pairs vary far less than the runs do (Law, Simulation Modeling and Analysis, 5th ed.,
-2015, sections 10.2 and 11.2). Over independent seeds nothing is assumed of their distribution: a mean difference has
-the interval of a paired bootstrap, and the p-value of Fisher's permutation test for pairs, which flips signs. Since
-there are 2^pairs ways to flip them, p cannot fall below 2 / 2^pairs.
+2015, sections 10.2 and 11.2). The interval decides: Student's t for the mean of paired differences, widened for the
+number of comparisons (Bonferroni), so that all intervals of a metric hold together. It takes means of differences to be
+about normal. For information there is the p-value of Fisher's permutation test for pairs, which flips signs and assumes
+no distribution. Since there are 2^pairs ways to flip them, it cannot fall below 2 / 2^pairs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from simcore.metrics.arrays import Float64Array
 from simcore.metrics.confidence import LEVEL
 
-SIGNIFICANT = 0.05
-"""A difference is called better or worse if its adjusted p-value is below this."""
-DRAWS_OF_PAIRS = 9999
+SIGNIFICANT = 1 - LEVEL
+"""The chance that some interval of a metric misses its true difference."""
 MOST_FLIPS = 2**14
 """Ways to flip signs up to which all are tried; of more, so many are drawn."""
 _DECIMALS = 12
@@ -37,33 +37,17 @@ class Estimate:
     p_value: float | None = None
 
 
-def mean_difference(differences: Float64Array) -> Estimate:
-    """The mean of independent paired differences, with bootstrap interval and permutation p-value; they need two pairs.
+def mean_difference(differences: Float64Array, comparisons: int = 1) -> Estimate:
+    """The mean of independent paired differences, one of so many comparisons with the baseline.
 
-    A plain percentile interval of so few pairs is too narrow, by the factor sqrt((n - 1) / n) and by taking the normal
-    law for Student's. So the percentiles are those that make up for both (the expanded percentile interval: Hesterberg,
-    The American Statistician 2015). It never leaves the range of the differences. The same differences give the same
-    interval, as the draws have a fixed seed.
+    Interval and p-value need two pairs; the p-value is of the permutation test, not adjusted.
     """
     mean, pairs = float(differences.mean()), len(differences)
     if pairs < 2:
         return Estimate(mean)
-    p_value = permutation_p_value(differences)
-    if np.ptp(differences) <= _ROUNDING * abs(mean):
-        return Estimate(mean, mean, mean, p_value)
-    from scipy.stats import bootstrap  # slow to import, which every command would pay for
-
-    reach = sqrt(pairs / (pairs - 1)) * float(stdtrit(pairs - 1, (1 + LEVEL) / 2))
-    level = 1 - 2 * float(ndtr(-reach))
-    drawn = bootstrap(
-        (differences,),
-        np.mean,
-        n_resamples=DRAWS_OF_PAIRS,
-        confidence_level=level,
-        method="percentile",
-        random_state=np.random.default_rng(_SEED),
-    ).confidence_interval
-    return Estimate(mean, float(drawn.low), float(drawn.high), p_value)
+    standard_error = float(differences.std(ddof=1)) / sqrt(pairs)
+    estimate = student(mean, standard_error, pairs, comparisons)
+    return replace(estimate, p_value=permutation_p_value(differences))
 
 
 def permutation_p_value(differences: Float64Array) -> float:
@@ -105,16 +89,16 @@ def fewest_pairs(comparisons: int) -> int:
     return pairs
 
 
-def student(difference: float, standard_error: float, pairs: int) -> Estimate:
-    """Student's t interval and test with ``pairs`` - 1 degrees of freedom.
+def student(difference: float, standard_error: float, pairs: int, comparisons: int = 1) -> Estimate:
+    """Student's t with ``pairs`` - 1 degrees of freedom: an interval widened for ``comparisons``, and a plain p-value.
 
-    Where the pairs do not vary at all, no difference has p = 1, and any other the least p that the signs of so many
-    pairs can give.
+    Where the pairs do not vary at all, the interval has no width, no difference has p = 1, and any other the least p
+    that the signs of so many pairs can give.
     """
     if standard_error <= _ROUNDING * abs(difference):
         p_value = 1.0 if difference == 0 else 2.0 ** (1 - pairs)
         return Estimate(difference, difference, difference, p_value)
-    half = float(stdtrit(pairs - 1, (1 + LEVEL) / 2)) * standard_error
+    half = float(stdtrit(pairs - 1, 1 - (1 - LEVEL) / 2 / comparisons)) * standard_error
     p_value = 2 * float(stdtr(pairs - 1, -abs(difference) / standard_error))
     return Estimate(difference, difference - half, difference + half, p_value)
 

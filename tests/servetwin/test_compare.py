@@ -15,8 +15,8 @@ import servetwin
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMIT = "scheduler.batching.max_running_requests"
 FORESEEN = (
-    "Warning: Too few seeds to call anything better or worse: with 2 no p-value can fall below 0.5; to be below 0.05 "
-    "takes at least 6 seeds. The intervals stand.\n"
+    "Warning: Few seeds: with 2 no p-value can fall below 0.5; to be below 0.05 takes at least 6 seeds. Verdicts go by "
+    "the intervals, which with so few seeds are wide and lean on differences being about normal.\n"
 )
 VARY = ("--vary", f"{LIMIT}=8,2")
 
