@@ -41,6 +41,9 @@ COMMANDS = {
     "plot": ("trace", "describe", "t.csv", "--plot", "out/trace.html"),
     "fit": ("calibrate", "fit", "gemm.csv", "--out", "out/profile"),
 }
+QUICK = ("run", "explain")
+"""A folder and a file; the other commands write by the same writer, and take longer."""
+EVERY_COMMAND = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in sorted(COMMANDS)]
 
 
 @pytest.fixture
@@ -82,7 +85,7 @@ def hidden(folder: Path) -> list[Path]:
     return [path for path in folder.rglob(".servetwin*") if path.is_dir()]
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_a_full_disk_leaves_what_was_there(folder, name):
     finished(folder, name)
     before = found(folder)
@@ -102,7 +105,7 @@ def test_a_full_disk_leaves_what_was_there(folder, name):
     assert hidden(folder) == []
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_a_kill_leaves_what_was_there_and_the_next_command_cleans_up(folder, name):
     began = time.monotonic()
     finished(folder, name)
@@ -120,7 +123,7 @@ def test_a_kill_leaves_what_was_there_and_the_next_command_cleans_up(folder, nam
     assert hidden(folder) == []
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_two_at_once_leave_one_whole_output(folder, name):
     finished(folder, name)
     before = found(folder)
@@ -133,7 +136,7 @@ def test_two_at_once_leave_one_whole_output(folder, name):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_a_folder_that_takes_nothing_is_told(folder, name):
     (folder / "out").chmod(0o500)
     process = started(folder, name)
