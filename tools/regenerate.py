@@ -81,10 +81,12 @@ def engines() -> str:
     lines = [
         "# Engine presets",
         "",
-        "Made by `tools/regenerate.py` from `simcore/engines/`. A scenario names a preset by `engine` and may state",
-        "any of its settings otherwise. What begins with `kernels` are facts of the engine, which no scenario states:",
-        "whose kernel profiles price it ([scenario.md](scenario.md#pricing)), how experts are padded, how many kernels",
-        "are launched. With `limits_per_data_parallel_rank` each data-parallel rank has the limits of a step.",
+        "Made by `tools/regenerate.py` from `simcore/engines/`. A scenario names a preset by `engine` and may state its",
+        "settings of `scheduler`, `memory` and `host` otherwise.",
+        "",
+        "Settings under `kernels` are facts of the engine, which no scenario states: whose kernel profiles price it",
+        "([scenario.md](scenario.md#pricing)), how experts are padded, and how many kernels are launched. With",
+        "`limits_per_data_parallel_rank` the limits of a step are those of each data-parallel rank.",
         "",
         f"| setting | {' | '.join(f'`{name}`' for name in presets)} |",
         f"|---|{'---|' * len(presets)}",
@@ -97,7 +99,8 @@ def engines() -> str:
             lines.append(f"| `{section}.{key}` | {' | '.join(cells)} |")
     for name, text in texts.items():
         comment = [
-            line.removeprefix("#").strip() for line in takewhile(lambda line: line[:1] == "#", text.splitlines())
+            line.removeprefix("#").removeprefix(" ").rstrip()
+            for line in takewhile(lambda line: line[:1] == "#", text.splitlines())
         ]
         lines += ["", f"## {name}", "", *comment]
     return "\n".join(lines) + "\n"
