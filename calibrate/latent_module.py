@@ -15,12 +15,12 @@ MODEL = "deepseek-v3"
 """Whose modules were measured, with the heads of one rank."""
 
 
-def attention_of(modules: SampleTable, products: Fitted) -> SampleTable:
-    """Samples of ``mla_context``: each module less its four products, as fitted for the same engine.
+def attention_of(modules: SampleTable, gemms: Fitted) -> SampleTable:
+    """Samples of ``mla_context``: each module less its four GEMMs, as fitted for the same engine.
 
     Norms, rotation and the copies that join and pad keys and values stay in it. A rotation is priced apart as well, and
     so is the quantisation of inputs, if the modules were in fp8: a twentieth of a module at most counts twice. Modules
-    no longer than their products are left out.
+    no longer than their GEMMs are left out.
     """
     spec = load_preset_spec(MODEL)
     attention = spec.layer_groups[0].attention
@@ -38,7 +38,7 @@ def attention_of(modules: SampleTable, products: Fitted) -> SampleTable:
     left_s = modules.latency_s.copy()
     for n, k in shapes:
         columns = {"dtype": modules.columns["dtype"], "tokens": tokens, "n": n, "k": k}
-        left_s -= FITS["gemm"].predict(products, replace(modules, kind="gemm", columns=columns))
+        left_s -= FITS["gemm"].predict(gemms, replace(modules, kind="gemm", columns=columns))
     columns = {
         "kv_dtype": modules.columns["kv_dtype"],
         "heads": heads,

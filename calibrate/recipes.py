@@ -25,9 +25,9 @@ class Tables:
     Of rows that have a dtype those named by ``only`` are taken, or all but those named by ``without``. ``stands_for``
     is the dtype that the rows are taken for: another kernel's, of nearly as many bytes. ``held_up_beside`` is a system
     of the same chip with less memory: launches of linear attention that took longer than there were held up. Of
-    ``interrupted`` products those are left out that took half as long again as the same of more tokens, which a
-    launch may be padded to. Products of fewer than ``least_tokens`` are left out, where other kernels run. Latent
-    attention of ``modules`` was measured whole: what it takes beside its products, in the same format, is attention.
+    ``interrupted`` GEMMs those are left out that took half as long again as the same of more tokens, which a
+    launch may be padded to. GEMMs of fewer than ``least_tokens`` are left out, where other kernels run. Latent
+    attention of ``modules`` was measured whole: what it takes beside its GEMMs, in the same format, is attention.
 
     Shapes of which several tables hold the same kernel were measured repeatedly, whoever did it. The kernel is taken
     for the same where its name is, and what two tables differ by is not found again: ratios of the same two tables on
@@ -69,17 +69,17 @@ def _collectives(*folders: str, origin: Origin = WHEEL) -> tuple[Tables, ...]:
     return tuple(Tables(origin, f"comm/{folder}") for folder in folders)
 
 
-def _older_products(folder: str, *dtypes: str, least_tokens: int = 1) -> Tables:
+def _older_gemms(folder: str, *dtypes: str, least_tokens: int = 1) -> Tables:
     return Tables(OLDER_WHEEL, f"{folder}/gemm_perf.parquet", only=dtypes, least_tokens=least_tokens)
 
 
 _INTEGERS = ("int4", "int8")
-"""Products of weights in int4 with 16-bit activations, and of both in int8 (SmoothQuant's), as TensorRT-LLM runs them:
+"""GEMMs of weights in int4 with 16-bit activations, and of both in int8 (SmoothQuant's), as TensorRT-LLM runs them:
 no table holds another engine's. On the A100 and the L40S they were measured by a clock of 1.024 us, too coarse to check
 a fit by."""
 _TRTLLM_INTEGERS = {
     "h100_sxm": Tables(OLDEST_WHEEL, "trtllm/1.0.0rc3/gemm_perf.txt", only=_INTEGERS),
-    "h200_sxm": _older_products("trtllm/1.2.0rc5", *_INTEGERS),
+    "h200_sxm": _older_gemms("trtllm/1.2.0rc5", *_INTEGERS),
 }
 
 
@@ -100,20 +100,20 @@ def _vllm_0_19(accelerator: str, system: str) -> Recipe:
 
 
 def _vllm_0_24(accelerator: str, system: str, *others: Tables) -> Recipe:
-    """``others`` are products, experts and collectives beside vLLM's own.
+    """``others`` are GEMMs, experts and collectives beside vLLM's own.
 
-    Its own products in block-scaled fp8 hold the time to launch them from Python, 55 us or more however small they are.
+    Its own GEMMs in block-scaled fp8 hold the time to launch them from Python, 55 us or more however small they are.
     """
     own = _all_of(WHEEL, "vllm", "0.24.0", ("attention", "linear_attention"))
     return Recipe(accelerator, "vllm", "0.24.0", system, (*own, *others))
 
 
 def _latent_modules(dtype: str) -> Tables:
-    """vLLM's own latent attention of prompts, less products of a format whose table agrees with the modules.
+    """vLLM's own latent attention of prompts, less GEMMs of a format whose table agrees with the modules.
 
     On Hopper that is bf16: those in block-scaled fp8 were launched from Python, which shows in short ones, and one on
     the H200 was held up. What modules in either leave differs by 2% from 2,048 to 16,384 tokens. On the B200 it is
-    block-scaled fp8, whose modules and those in nvfp4 leave about the same, while products in bf16 take too long.
+    block-scaled fp8, whose modules and those in nvfp4 leave about the same, while GEMMs in bf16 take too long.
     """
     return Tables(WHEEL, "mla/vllm/0.24.0", only=(dtype,), modules=True)
 
@@ -126,7 +126,7 @@ _FAMILIES = ("attention", "gemm", "moe", "mla", "linear_attention", "comm")
 def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
     """vLLM 0.24, whose experts in mxfp4 run Marlin's kernels as those in int4 do, SGLang and TensorRT-LLM.
 
-    SGLang's products were measured on a busy machine. cuBLAS multiplies bf16 in earlier releases and in vLLM as well.
+    SGLang's GEMMs were measured on a busy machine. cuBLAS multiplies bf16 in earlier releases and in vLLM as well.
     Of kernels in fp8 earlier releases have the same beyond 1,024 tokens alone, and none of those in block-scaled fp8.
     """
     yield _vllm_0_24(
@@ -146,9 +146,9 @@ def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
         *_all_of(WHEEL, "sglang", "0.5.14", ("attention", "gemm", "moe", "mla")),
         linear,
         Tables(WHEEL, "gemm/vllm/0.24.0", only=("bf16",)),
-        _older_products("vllm/0.19.0", "bf16"),
-        *(_older_products(f"sglang/{version}", "bf16") for version in ("0.5.10", "0.5.9")),
-        *(_older_products(f"sglang/{version}", "fp8", least_tokens=1025) for version in ("0.5.10", "0.5.9")),
+        _older_gemms("vllm/0.19.0", "bf16"),
+        *(_older_gemms(f"sglang/{version}", "bf16") for version in ("0.5.10", "0.5.9")),
+        *(_older_gemms(f"sglang/{version}", "fp8", least_tokens=1025) for version in ("0.5.10", "0.5.9")),
         *_collectives("sglang/0.5.14", *_NCCL[system]),
     )
     yield Recipe(accelerator, "sglang", "0.5.14", system, sglang)
@@ -158,7 +158,7 @@ def _hopper(accelerator: str, system: str) -> Iterator[Recipe]:
 
 
 def _b200() -> Iterator[Recipe]:
-    """Most products were measured on a busy machine; those that another table has of the same kernel are repeats.
+    """Most GEMMs were measured on a busy machine; those that another table has of the same kernel are repeats.
 
     DeepGEMM multiplies block-scaled fp8 in all three engines (but for one in eight of vLLM's shapes), FlashInfer's
     CuTe kernels nvfp4 in vLLM and in SGLang. Of vLLM's in fp8 one in thirteen was interrupted. Of experts in
@@ -171,7 +171,7 @@ def _b200() -> Iterator[Recipe]:
         "b200_sxm",
         Tables(WHEEL, "gemm/vllm/0.24.0", only=("bf16", "nvfp4")),
         Tables(WHEEL, "gemm/vllm/0.24.0", only=("fp8",), interrupted=True),
-        _older_products("vllm/0.19.0", "bf16"),
+        _older_gemms("vllm/0.19.0", "bf16"),
         deep_gemm,
         _EXPERTS,
         _latent_modules(BLOCKS),
@@ -179,8 +179,8 @@ def _b200() -> Iterator[Recipe]:
     )
     sglang = (
         *_all_of(WHEEL, "sglang", "0.5.14", _FAMILIES),
-        *(_older_products(f"sglang/{version}", "bf16", "fp8") for version in ("0.5.10", "0.5.9")),
-        _older_products("vllm/0.19.0", "bf16"),
+        *(_older_gemms(f"sglang/{version}", "bf16", "fp8") for version in ("0.5.10", "0.5.9")),
+        _older_gemms("vllm/0.19.0", "bf16"),
         Tables(WHEEL, "gemm/vllm/0.24.0", only=("bf16", "nvfp4")),
         deep_gemm,
         *_collectives(*_NCCL["b200_sxm"]),
@@ -196,12 +196,12 @@ def _b200() -> Iterator[Recipe]:
 
 
 def _l40s() -> Recipe:
-    """Products in bf16 were measured twice as vLLM runs them; other engines have cuBLAS choose other kernels there."""
+    """GEMMs in bf16 were measured twice as vLLM runs them; other engines have cuBLAS choose other kernels there."""
     return _vllm_0_24(
         "l40s",
         "l40s",
         _PRODUCTS,
-        _older_products("vllm/0.22.0", "bf16"),
+        _older_gemms("vllm/0.22.0", "bf16"),
         _EXPERTS,
         *_collectives("vllm/0.22.0", "nccl/2.27.3"),
     )

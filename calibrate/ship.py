@@ -37,8 +37,8 @@ def make(recipe: Recipe, roots: dict[Origin, Path]) -> None:
     kinds: dict[str, FittedKind] = {}
     for kind in FITS:
         if kind == "mla_context" and LATENT_MODULE in by_kind:
-            products = kinds["gemm"].checked.fitted
-            by_kind[kind] = [(tables, attention_of(part, products)) for tables, part in by_kind[LATENT_MODULE]]
+            gemms = kinds["gemm"].checked.fitted
+            by_kind[kind] = [(tables, attention_of(part, gemms)) for tables, part in by_kind[LATENT_MODULE]]
         if kind in by_kind:
             parts = [samples for _, samples in by_kind[kind]]
             versions = sorted({f"{part.engine} {part.version}" for part in parts})
@@ -135,7 +135,7 @@ def _not_held_up(samples: SampleTable, beside: SampleTable) -> SampleTable:
 
 
 def _not_interrupted(samples: SampleTable) -> SampleTable:
-    """The products that took less than half as long again as the fastest of the same of more tokens."""
+    """The GEMMs that took less than half as long again as the fastest of the same of more tokens."""
     columns = samples.columns
     order = np.lexsort((-columns["tokens"], columns["k"], columns["n"], columns["dtype"]))
     most_s = np.empty(len(samples))

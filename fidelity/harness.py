@@ -77,7 +77,7 @@ def _document(setup: Setup, run: EngineRun, named: RunNames, concurrency: int) -
 
 
 def _batching(setup: Setup, concurrency: int, prompt_tokens: int, data_groups: int) -> dict[str, Any]:
-    """Settings of a scenario count for all data groups together, as SGLang's do; those of other engines for each."""
+    """Settings of a scenario count for all data-parallel ranks, as SGLang's do; those of other engines for each."""
     if setup.engine == "sglang":
         data_groups = 1
     slots = setup.max_running_requests

@@ -53,8 +53,8 @@ MEASURED = """
 Sweeps of launch configurations, in the same run. {method} What a kernel launches by itself is, at each of these shapes,
 the fastest that was measured or within 5% of it (`tests/kernels/compiled/test_measured_configs.py`), except where what
 is faster spills registers (soft-capped prefill with heads of 256, latent attention over blocks of 16), and at two
-products, of 8192 x 8192 x 8192 in bf16 (15%) and of 16 x 4096 x 4096 in int8 (6%), which the rule for the others does
-not fit. 8-bit products of fp8 with one scale a token and channel are held against those candidates that add sums in
+GEMMs, of 8192 x 8192 x 8192 in bf16 (15%) and of 16 x 4096 x 4096 in int8 (6%), which the rule for the others does
+not fit. 8-bit GEMMs of fp8 with one scale a token and channel are held against those candidates that add sums in
 float32 as they do: sums in tensor cores alone are less exact, and faster where many rows are multiplied.
 
 `w4a16` has been written anew since: the times below are of the kernel that had this name at commit {commit}, and say
@@ -63,13 +63,13 @@ nothing of the present one's launches.
 A sweep calls a kernel again and again on the same inputs. Where those are smaller than the cache of {cache_mib} MiB
 they may be read from there, so no share of bandwidth is given. Shares are of the datasheet's figure ({bandwidth} TB/s;
 {bf16} and {eight} TFLOP/s dense in 16 and 8 bits at the types' own rates) and of what the best kernel of the same run
-reached: {best_bf16} TFLOP/s, the best 16-bit product; {best_eight} TFLOP/s, the best 8-bit product; {best_copy} TB/s
+reached: {best_bf16} TFLOP/s, the best 16-bit GEMM; {best_eight} TFLOP/s, the best 8-bit GEMM; {best_copy} TB/s
 read and written, the best copy of KV blocks. Kernels that only read may exceed the latter. The bound told is whichever
 datasheet share is greater. A dash under "shipped" says that launches are not held against what is shipped;
 decode attention without `splits` in its shape was timed with the number that it chose then.
 
-**Not measured in that run**: the vendor library's products (cuBLAS) and a plain copy. So the ratios that
-`make bench-kernels` prints (prefill against the library's peak, decode against copy bandwidth, bf16 products against
+**Not measured in that run**: the vendor library's GEMMs (cuBLAS) and a plain copy. So the ratios that
+`make bench-kernels` prints (prefill against the library's peak, decode against copy bandwidth, bf16 GEMMs against
 the library's, fp8 against bf16, int4 against the library's bf16) have not been taken in one run yet; shares of the
 project's own best kernels stand in their place below, and are not the same.
 """
@@ -77,7 +77,7 @@ project's own best kernels stand in their place below, and are not the same.
 BENCHMARKED = """
 One run of `make bench-kernels` (driver {driver}, torch {torch}, triton {triton}, CUDA {cuda}, Python {python}; {timed}
 cases): ratios to what the same GPU reached meanwhile, {copy} TB/s copied (read and written) and {matmul} TFLOP/s in the
-vendor library's product of 8192 x 8192 x 8192 in bf16, or to another kernel at the same shape.
+vendor library's GEMM of 8192 x 8192 x 8192 in bf16, or to another kernel at the same shape.
 """
 
 KNOWN = """
@@ -88,7 +88,7 @@ KNOWN = """
 - Soft-capped prefill with heads of 256 would be {capped} times as fast with tiles that spill 32 bytes a thread.
 - Sampling by top-p goes over rows again and again: {top_p} us for 64 rows of 128k, where temperature alone takes
   {temperature} us.
-- Times of products by experts are of one of two layers each, without the sorting of tokens.
+- Times of GEMMs of experts are of one of two layers each, without the sorting of tokens.
 """
 
 COMPILED = """
@@ -97,7 +97,7 @@ on any chip, and none has a trap. Every form is compiled again by the tests and 
 """
 
 
-def is_product(row: Candidate) -> bool:
+def is_gemm(row: Candidate) -> bool:
     """Whether a ceiling of GEMMs may be taken from it."""
     return row.kernel in ("gemm", "w8a8")
 
@@ -130,7 +130,7 @@ def timed_rows(cases: list[list[Candidate]], ceilings: dict[str, float]) -> Iter
         config = shipped.get(best.place)
         own = [row for row in rows if config is not None and dict(row.config) == told_config(config)]
         rate, flow = best.operations / seconds(best), best.bytes_moved / seconds(best)
-        eight = best.dtype in EIGHT_BITS and is_product(best)
+        eight = best.dtype in EIGHT_BITS and is_gemm(best)
         of_peak = rate / PEAKS["fp8" if eight else "bf16"]
         of_bandwidth = flow / BANDWIDTH if best.bytes_moved > CACHE_BYTES else 0.0
         if of_peak > of_bandwidth:
@@ -225,9 +225,7 @@ def known(cases: list[list[Candidate]]) -> str:
 def document() -> Iterator[str]:
     """The lines of the document."""
     cases = list(by_case(read_candidates(RESULTS / "h200-sweeps.parquet")).values())
-    rates = [
-        (rows[0].dtype in EIGHT_BITS, rows[0].operations / seconds(rows[0])) for rows in cases if is_product(rows[0])
-    ]
+    rates = [(rows[0].dtype in EIGHT_BITS, rows[0].operations / seconds(rows[0])) for rows in cases if is_gemm(rows[0])]
     ceilings = {
         "bf16": max(rate for eight, rate in rates if not eight),
         "eight": max(rate for eight, rate in rates if eight),

@@ -81,8 +81,8 @@ def engines() -> str:
     lines = [
         "# Engine presets",
         "",
-        "Made by `tools/regenerate.py` from `simcore/engines/`. A scenario names a preset by `engine` and may state its",
-        "settings of `scheduler`, `memory` and `host` otherwise.",
+        "Made by `tools/regenerate.py` from `simcore/engines/`. A scenario names a preset by `engine` and may state",
+        "its settings of `scheduler`, `memory` and `host` otherwise.",
         "",
         "Settings under `kernels` are facts of the engine, which no scenario states: whose kernel profiles price it",
         "([scenario.md](scenario.md#pricing)), how experts are padded, and how many kernels are launched. With",

@@ -1,4 +1,4 @@
-"""Matrix products: a smooth surface over (tokens, n, k) for each dtype, apart for token counts that kernels favour."""
+"""GEMMs: a smooth surface over (tokens, n, k) for each dtype, apart for token counts that kernels favour."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def _add(builder: TableBuilder, dtype: str, multiple_of: int, samples: SampleTab
 
 
 def _add_grid(builder: TableBuilder, dtype: str, multiple_of: int, samples: SampleTable, rates: Rates) -> None:
-    """A table is followed as closely as it agrees with itself: products are measured once, some on busy machines."""
+    """A table is followed as closely as it agrees with itself: GEMMs are measured once, some on busy machines."""
     (tokens, ns, ks), logs = on_grid(samples, ["tokens", "n", "k"])
     base = np.log(rates.seconds(*gemm_work(dtype, tokens[:, None, None] * 1.0, ns[None, :, None], ks[None, None, :])))
     found = noise_of(samples)

@@ -1,4 +1,4 @@
-"""Prompts that wait for each other, where data groups run in step."""
+"""Prompts that wait for each other, where data-parallel ranks run in step."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -11,7 +11,7 @@ from policies.views import ReplicaView, RequestView
 
 @dataclass(slots=True)
 class GroupBalanced(Batching):
-    """In-flight batching of whole prompts that start in all data groups at once.
+    """In-flight batching of whole prompts that start on all data-parallel ranks at once.
 
     Groups that share experts run in step: a prompt of one holds up the decodes of all. Who waits belongs to the groups
     with the fewest. Prompts wait until each of the ``data_groups`` has one and a slot for it, and ``gathering_steps``

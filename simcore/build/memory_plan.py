@@ -176,12 +176,12 @@ class MemoryPlan:
 
     @property
     def request_blocks(self) -> int:
-        """KV blocks that requests can hold, those of all data groups and context ranks together."""
+        """KV blocks that requests can hold, those of all data-parallel and context ranks together."""
         return (self.blocks - self.null_blocks) * self.copies
 
     @property
     def group_blocks(self) -> int:
-        """KV blocks that any one request can hold: it stays in its data group."""
+        """KV blocks that any one request can hold: it stays on its data-parallel rank."""
         return self.request_blocks // self.demand.data_groups
 
     @property

@@ -233,7 +233,7 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
         changes[key] = replace(demand, utilization=_MORE_UTILIZATION)
     candidates = [(setting, changed, plan.ranks) for setting, changed in changes.items()]
     ranks = 2 * plan.ranks
-    # with data groups, cluster.expert_parallel would have to change as well
+    # with data-parallel ranks, cluster.expert_parallel would have to change as well
     whole_heads = demand.spec.common_heads % ranks == 0
     if whole_heads and ranks <= tensor_parallel_reach(plan.accelerator) and demand.data_groups == 1:
         candidates.append((f"cluster.tensor_parallel={ranks}", demand, ranks))
