@@ -33,7 +33,7 @@ def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_policy_example_is_a_policy():
-    (example,) = code_blocks("CONTRIBUTING.md", "python")
+    example, *_ = code_blocks("CONTRIBUTING.md", "python")
     names: dict = {"__name__": "example"}
     exec(compile(example, "CONTRIBUTING.md", "exec"), names)
     policy = names["ShortestPromptFirst"]()
