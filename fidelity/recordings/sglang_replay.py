@@ -12,8 +12,9 @@ from simcore.core.request import Request
 from simcore.memory.page_memory import PageHolding, PageMemory
 from simcore.memory.request_keys import ENDLESS
 from simcore.scheduling.turns.queue import TurnQueue
-from simcore.scheduling.turns.scheduler import Turn, TurnLimits, TurnScheduler
+from simcore.scheduling.turns.scheduler import TurnScheduler
 from simcore.scheduling.turns.seat import Seat
+from simcore.scheduling.turns.turn import Turn, TurnLimits
 
 _FIRST_OUTPUT = 500_000_000
 _MOST_OUTPUT = 100_000

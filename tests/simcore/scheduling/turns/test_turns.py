@@ -9,8 +9,9 @@ from simcore.core.content import BlockKeys, Run
 from simcore.core.request import Request
 from simcore.memory.page_memory import PageHolding, PageMemory
 from simcore.scheduling.turns.queue import TurnQueue
-from simcore.scheduling.turns.scheduler import TurnLimits, TurnScheduler
+from simcore.scheduling.turns.scheduler import TurnScheduler
 from simcore.scheduling.turns.seat import Seat
+from simcore.scheduling.turns.turn import TurnLimits
 
 
 def keys_of(number, prompt, page=1):
