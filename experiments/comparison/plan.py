@@ -87,6 +87,8 @@ def plan_comparison(
     labels = [_label(setting) for setting in settings]
     baseline = _baseline(baseline, labels, settings)
     documents = [_with_settings(document, setting) for setting in settings]
+    if seeds is not None and seeds > 1:
+        documents = [_with_traces_resampled(variant) for variant in documents]
     simulations = [Simulation.prepare(variant, base_dir) for variant in documents]
     count, notices = _number_of_seeds(seeds, documents, simulations, base_dir)
     first_seed = simulations[0].scenario.seed
@@ -135,6 +137,17 @@ def _with_settings(document: Mapping[str, Any], setting: Mapping[str, Any]) -> D
     return override(document, [f"{key}={json.dumps(value)}" for key, value in setting.items()])
 
 
+def _with_traces_resampled(document: Document) -> Document:
+    """The document with every trace drawn anew by the seed, unless it says whether to."""
+
+    def drawn(section: Any) -> Any:
+        if isinstance(section, Mapping) and isinstance(section.get("streams"), list):
+            return {**section, "streams": [drawn(stream) for stream in section["streams"]]}
+        return {"resample": True, **section} if isinstance(section, Mapping) and "trace" in section else section
+
+    return {**document, "workload": drawn(document["workload"])} if "workload" in document else document
+
+
 def worded(value: Any) -> str:
     """A value in few characters: text as it stands, a policy as its name and parameters, all else as JSON."""
     if isinstance(value, str):
@@ -178,7 +191,10 @@ def _number_of_seeds(
     if any(_seed_matters(*pair, base_dir) for pair in zip(documents, simulations, strict=True)):
         return fewest_pairs(len(documents) - 1) if asked is None else asked, ()
     if asked is None:
-        return 1, ("The requests are the same whatever the seed, so every variant ran once.",)
+        return 1, (
+            "The requests are the same whatever the seed, so every variant ran once; --seeds N draws those of a trace "
+            "anew.",
+        )
     raise InputError("--seeds", asked, "1, since the requests are the same whatever the seed")
 
 

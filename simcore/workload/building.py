@@ -100,6 +100,7 @@ def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenL
         sort=config.sort,
         skip_failed=config.skip_failed,
         block_tokens=config.block_tokens,
+        resample_seed=seed if config.resample else None,
     )
     senders = laws.senders(config)
     if senders is None:

@@ -1,5 +1,6 @@
 """A workload that replays a trace."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from simcore.core.errors import FileError, InputError
 from simcore.workload.batch import RequestBatch
 from simcore.workload.in_memory import InMemoryOpenLoop
+from simcore.workload.resampling import BLOCKS, block_length_ns, resampled
 from simcore.workload.traces import Columns, Trace, read_trace
 from simcore.workload.traces.formats import FORMATS
 
@@ -24,13 +26,15 @@ def replay(
     sort: bool = False,
     skip_failed: bool = False,
     block_tokens: int | None = None,
+    resample_seed: int | None = None,
 ) -> InMemoryOpenLoop:
     """The requests of the trace at ``path``, ``rate_scale`` times as fast as recorded.
 
     ``window_s`` keeps requests from its start to just before its end, in seconds since the first request and before
-    scaling; arrivals then count from the start of the window. At most ``requests`` are kept. ``sort``, ``skip_failed``
-    and ``block_tokens`` are those of ``read_trace``. Raises FileError for a trace that cannot be read or has no arrival
-    times, InputError for a window without a request.
+    scaling; arrivals then count from the start of the window. At most ``requests`` are kept. Of these, with a
+    ``resample_seed``, blocks are drawn (``resampling``). ``sort``, ``skip_failed`` and ``block_tokens`` are those of
+    ``read_trace``. Raises FileError for a trace that cannot be read or has no arrival times, InputError for a window
+    without a request and a trace too short to draw from.
     """
     start_ns, end_ns = (round(edge * 1e9) for edge in window_s) if window_s else (0, None)
     limit = requests if start_ns == 0 else None
@@ -56,16 +60,9 @@ def replay(
         latest_s = int(trace.arrival_ns[-1]) / 1e9
         expected = f"a window with a request in it; the last one before its end arrives at {latest_s:g} s"
         raise InputError("workload.window_s", window_s, expected)
-    arrival_ns = trace.arrival_ns[first:last] - start_ns
-    if rate_scale != 1.0:
-        with np.errstate(over="ignore"):  # infinitely late is too late
-            scaled = np.rint(arrival_ns / rate_scale)
-        if scaled[-1] > _LATEST_NS:
-            raise InputError("workload.rate_scale", rate_scale, "a scale at which all arrive within 291 years")
-        arrival_ns = scaled.astype(np.int64)
     kept = slice(first, last)
     recorded = RequestBatch(
-        arrival_ns,
+        trace.arrival_ns[kept] - start_ns,
         trace.prompt_tokens[kept],
         trace.output_tokens[kept],
         None if trace.tenant is None else trace.tenant[kept],
@@ -76,7 +73,25 @@ def replay(
     )
     cut = recorded.cut_to_limits()
     shortened = int(np.count_nonzero(cut.output_tokens < recorded.output_tokens))
-    return InMemoryOpenLoop(cut, _notices(path, trace, shortened))
+    notices = _notices(path, trace, shortened)
+    if resample_seed is not None:
+        recorded, cut = cut, resampled(cut, resample_seed)
+        block_s = block_length_ns(recorded.arrival_ns) / 1e9
+        notices += (
+            f"{path}: requests were drawn anew by the seed, as {BLOCKS} blocks of {block_s:.3g} s of recorded time, "
+            "with replacement, from anywhere in it and around its end.",
+        )
+    return InMemoryOpenLoop(_scaled(cut, rate_scale), notices)
+
+
+def _scaled(requests: RequestBatch, rate_scale: float) -> RequestBatch:
+    if rate_scale == 1.0:
+        return requests
+    with np.errstate(over="ignore"):  # infinitely late is too late
+        scaled = np.rint(requests.arrival_ns / rate_scale)
+    if scaled[-1] > _LATEST_NS:
+        raise InputError("workload.rate_scale", rate_scale, "a scale at which all arrive within 291 years")
+    return replace(requests, arrival_ns=scaled.astype(np.int64))
 
 
 def _notices(path: Path, trace: Trace, shortened: int) -> tuple[str, ...]:

@@ -83,6 +83,8 @@ class TraceWorkload(SenderSection):
     """Whether to leave out requests without an output token."""
     block_tokens: Tokens | None = None
     """Tokens that each hash id stands for. By default what the format says."""
+    resample: bool = False
+    """Whether the seed draws blocks of recorded time anew, with replacement. ``compare --seeds N`` does."""
 
     @field_validator("window_s", mode="before")
     @classmethod

@@ -92,14 +92,37 @@ def test_what_is_wrong_is_said_in_one_sentence(document, vary, options, said):
         plan(document, vary, **options)
 
 
-def test_a_recorded_workload_runs_once_as_its_requests_do_not_depend_on_the_seed(document, tmp_path):
+def test_a_recorded_workload_runs_once_unless_seeds_are_asked_for(document, tmp_path):
     (tmp_path / "trace.csv").write_text(TRACE)
     recorded = {**document, "workload": {"trace": "trace.csv"}}
     found = plan(recorded, {LIMIT: [8, 4]}, base_dir=tmp_path)
     assert found.seeds == (0,)
-    assert found.notices == ("The requests are the same whatever the seed, so every variant ran once.",)
+    assert found.notices == (
+        "The requests are the same whatever the seed, so every variant ran once; --seeds N draws those of a trace "
+        "anew.",
+    )
+    with pytest.raises(InputError, match=r"workload.resample is true, expected a trace of at least 40 requests"):
+        plan(recorded, {LIMIT: [8, 4]}, 2, base_dir=tmp_path)
+    recorded["workload"]["resample"] = False
     with pytest.raises(InputError, match="--seeds is 2, expected 1, since the requests are the same whatever the seed"):
         plan(recorded, {LIMIT: [8, 4]}, 2, base_dir=tmp_path)
+
+
+def test_several_seeds_draw_traces_anew_and_all_variants_get_the_same(document, tmp_path):
+    rows = [f"{3 * place},{place + 1},5" for place in range(60)]
+    (tmp_path / "trace.csv").write_text("\n".join(["arrival_s,prompt_tokens,output_tokens", *rows]))
+    stream = {"trace": "trace.csv"}
+    for workload in (stream, {"streams": [stream | {"tenant": "a"}, document["workload"] | {"tenant": "b"}]}):
+        found = plan({**document, "workload": workload}, {LIMIT: [8, 4]}, 3, base_dir=tmp_path)
+        prompts = {
+            (run.variant, run.seed): next(
+                iter(Simulation.prepare(run.document, Path()).workload.batches())
+            ).prompt_tokens.tolist()
+            for run in found.runs
+        }
+        assert len({tuple(prompts[found.baseline, seed]) for seed in found.seeds}) == 3
+        for seed in found.seeds:
+            assert len({tuple(prompts[variant, seed]) for variant in found.variants}) == 1
 
 
 def test_so_does_a_synthetic_workload_in_which_nothing_is_random(document):
