@@ -1,6 +1,6 @@
 """What a policy may look at. The true output length of a request is not part of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 
@@ -42,6 +42,20 @@ class RequestView(Protocol):
     @property
     def preemptions(self) -> int:
         """How often it lost its KV memory so far."""
+
+
+class RoutedRequestView(RequestView, Protocol):
+    """One request as a router sees it when it arrives."""
+
+    @property
+    def session(self) -> int | None:
+        """The number of its session in a workload of sessions, None where there are none."""
+
+    def prefix_keys(self, block_tokens: int) -> Sequence[int]:
+        """A key for each full block of its prompt: two are equal just if all tokens up to their ends are equal.
+
+        There are none where nothing is known of what the prompt says.
+        """
 
 
 class CommittedView(Protocol):
@@ -157,6 +171,44 @@ class ReplicaView(Protocol):
     @property
     def total_blocks(self) -> int:
         """KV blocks in all."""
+
+
+class RouterView(Protocol):
+    """One replica as a router sees it when a request arrives; whatever is asked is as of now."""
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests that it has taken in and that hold no KV memory, or wait in swap space."""
+
+    @property
+    def waiting_tokens(self) -> int:
+        """Tokens that the requests in its queue have to compute; cached prefixes count too."""
+
+    @property
+    def running_requests(self) -> int:
+        """Requests that hold KV memory: those in prefill and those in decode."""
+
+    @property
+    def running_tokens(self) -> int:
+        """Tokens of running requests whose keys and values KV memory holds; a shared prefix counts for each."""
+
+    @property
+    def queue_delay_s(self) -> float:
+        """Seconds from its arrival to its first step that the request waited which ran for the first time last.
+
+        0 before any ran.
+        """
+
+    @property
+    def free_blocks(self) -> int:
+        """KV blocks that nobody holds."""
+
+    @property
+    def total_blocks(self) -> int:
+        """KV blocks in all."""
+
+    def cached_tokens(self, request: RoutedRequestView) -> int:
+        """Tokens of a request's prompt that it would find in the prefix cache, were it let in now."""
 
 
 class CachedBlockView(Protocol):

@@ -1,18 +1,63 @@
 """To which replica a request goes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from policies.views import ReplicaView, RequestView
+from policies.routing.loads import Loads
+from policies.views import RoutedRequestView, RouterView
 
 
 class Routing(ABC):
-    """Picks a replica for each arriving request; a fresh object serves each run, so it may keep state."""
+    """Picks a replica for each arriving request; a fresh object serves each run, so it may keep state.
+
+    The work of a choice should not grow with the number of replicas: a policy that wants to know the least loaded of
+    all keeps books, as a ``LoadAware`` one does, instead of asking each.
+    """
+
+    paired_hooks: ClassVar[Mapping[str, str]] = {"sent": "follows_requests", "ended": "follows_requests"}
+    follows_requests: ClassVar[bool] = False
+    """Whether ``sent`` and ``ended`` are told of every request that a replica takes in, and of its end."""
 
     def check_replicas(self, replicas: int) -> None:
         """Raise ``ValueError`` unless this can choose among so many."""
         return
 
     @abstractmethod
-    def choose(self, request: RequestView, replicas: Sequence[ReplicaView]) -> int:
+    def choose(self, request: RoutedRequestView, replicas: Sequence[RouterView]) -> int:
         """The index into ``replicas``, which is never empty."""
+
+    def sent(self, request: RoutedRequestView, replica: int) -> None:
+        """Take note that a replica takes in a request. Of several samples of one request each is told of."""
+
+    def ended(self, request: RoutedRequestView, replica: int) -> None:
+        """Take note that a request is gone from a replica: complete, dropped, or given up by its client."""
+
+
+@dataclass(slots=True)
+class LoadAware(Routing):
+    """A routing policy that keeps the load of each replica: by default the requests sent there that have not ended."""
+
+    follows_requests: ClassVar[bool] = True
+    _loads: Loads | None = field(default=None, init=False, repr=False)
+
+    def load(self, request: RoutedRequestView) -> int:
+        """What a request adds to the load of its replica until it ends."""
+        return 1
+
+    def loads(self, replicas: Sequence[RouterView]) -> Loads:
+        """The books, opened with the first request."""
+        if self._loads is None:
+            self._loads = Loads(len(replicas))
+        return self._loads
+
+    def sent(self, request: RoutedRequestView, replica: int) -> None:
+        """Add the request."""
+        if self._loads is not None:
+            self._loads.grow(replica, self.load(request))
+
+    def ended(self, request: RoutedRequestView, replica: int) -> None:
+        """Take the request off."""
+        if self._loads is not None:
+            self._loads.shrink(replica, self.load(request))

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from policies.bounds import MOST, check_value
 from policies.routing import Routing
-from policies.views import ReplicaView, RequestView
+from policies.views import RoutedRequestView, RouterView
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Dedicated(Routing):
         if taken >= replicas:
             raise ValueError(f"tenants takes {taken} replicas, expected at most {replicas - 1} of {replicas}")
 
-    def choose(self, request: RequestView, replicas: Sequence[ReplicaView]) -> int:
+    def choose(self, request: RoutedRequestView, replicas: Sequence[RouterView]) -> int:
         """The next in turn of the tenant's own."""
         first, count, whose = 0, len(replicas) - sum(self.tenants.values()), None
         for tenant, own in self.tenants.items():

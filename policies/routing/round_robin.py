@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from policies.routing import Routing
-from policies.views import ReplicaView, RequestView
+from policies.views import RoutedRequestView, RouterView
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class RoundRobin(Routing):
 
     _next: int = field(default=0, init=False, repr=False)
 
-    def choose(self, request: RequestView, replicas: Sequence[ReplicaView]) -> int:
+    def choose(self, request: RoutedRequestView, replicas: Sequence[RouterView]) -> int:
         """The next in turn."""
         chosen = self._next % len(replicas)
         self._next = chosen + 1

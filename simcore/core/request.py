@@ -1,11 +1,11 @@
 """One request on its way through the service."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from policies.horizon import FOREVER
 from simcore.core.clock import NS_PER_S
-from simcore.core.content import Content
+from simcore.core.content import BlockKeys, Content
 from simcore.core.decode_pool import DecodePool
 
 UNSET = -1
@@ -21,6 +21,7 @@ class Request:
     ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
     ``cached_tokens`` of the prompt were in memory already when it was first scheduled;
     ``first_token_due_ns`` and ``due_ns`` are when its client gives up if it then has no token, or not the last.
+    ``session`` numbers the session that it is part of, ``UNSET`` without one;
     ``unknown_tokens`` of its last ones are still to be told to a scheduler that plans ahead of results.
     ``ticket`` marks its place in a queue, ``UNSET`` while it is in none.
     ``lost_token_ns`` is when a preempted request got its last token, until it gets the next. ``content`` is None where
@@ -37,6 +38,7 @@ class Request:
     done: Callable[[bool], object] | None = None
     first_token_due_ns: int = FOREVER
     due_ns: int = FOREVER
+    session: int = UNSET
     computed_tokens: int = 0
     known_output_tokens: int = 0
     pool: DecodePool | None = None
@@ -112,6 +114,19 @@ class ReadOnlyRequest:
         return self._request.priority
 
     @property
+    def session(self) -> int | None:
+        """The number of its session, None without one."""
+        session = self._request.session
+        return None if session == UNSET else session
+
+    def prefix_keys(self, block_tokens: int) -> Sequence[int]:
+        """A key for each full block of its prompt, none where its content is not known."""
+        content = self._request.content
+        if content is None:
+            return ()
+        return list(BlockKeys(content.prompt, block_tokens).between(0, self._request.prompt_tokens // block_tokens))
+
+    @property
     def generated_tokens(self) -> int:
         """Output tokens so far."""
         return self._request.generated_tokens
@@ -125,3 +140,8 @@ class ReadOnlyRequest:
     def preemptions(self) -> int:
         """How often it lost its KV memory so far."""
         return self._request.preemptions
+
+
+def request_behind(view: ReadOnlyRequest) -> Request:
+    """The request that a policy was shown and hands back."""
+    return view._request

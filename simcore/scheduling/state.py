@@ -23,7 +23,8 @@ class SchedulerState:
 
     ``incoming`` are requests that are not to be seen yet, each with the time it came, ``lanes`` the states of all
     batches that a replica has in flight, where it has several. ``ending`` are those that have got their last token and
-    are released with the next plan, ``generates_for_others`` those whose outputs others may say too.
+    are released with the next plan, ``latest_queue_ns`` how long the request waited that ran for the first time last,
+    noted in the first of the batches, ``generates_for_others`` those whose outputs others may say too.
     """
 
     __slots__ = (
@@ -38,6 +39,7 @@ class SchedulerState:
         "lanes",
         "last_plan",
         "latest_decoding_admission",
+        "latest_queue_ns",
         "loading",
         "memory",
         "now_s",
@@ -72,6 +74,7 @@ class SchedulerState:
         self._frees_window_blocks = memory.releases
         self._admissions = 0
         self.latest_decoding_admission = 0
+        self.latest_queue_ns = 0
 
     def share(self, first: "SchedulerState") -> None:
         """Fill other batches of the same replica: with its queue, its slots, and its memory already."""
@@ -129,6 +132,8 @@ class SchedulerState:
         request.admission = self._admissions
         if request.first_scheduled_ns == UNSET:
             request.first_scheduled_ns = now_ns
+            first = self.lanes[0] if self.lanes else self
+            first.latest_queue_ns = now_ns - request.arrival_ns
         self.running[request.number] = request
 
     def resume(self, request: Request, decoding: bool) -> None:

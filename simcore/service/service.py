@@ -1,12 +1,14 @@
 """The service around the replicas: requests arrive, are checked, and are routed."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
 from simpy import Event
 
 from policies.admission import Admission
+from policies.capabilities import check_capabilities
 from policies.horizon import FOREVER
 from policies.routing import Routing
 from simcore.core.clock import to_s
@@ -18,6 +20,7 @@ from simcore.service.api_server import ApiServer
 from simcore.service.client_timeouts import ClientTimeouts
 from simcore.service.clock import ARRIVAL, Alarm, Clock
 from simcore.service.replica import Replica
+from simcore.service.router_view import ReplicaAsRouted
 from simcore.service.service_counts import ServiceCounts
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
@@ -58,13 +61,15 @@ class Router:
         self._latest: tuple[int, Replica] | None = None
         self._clock = clock
         self._admission = admission
-        if admission:
-            for replica in replicas:
-                replica.requests.tell(self._note_finished, self._note_dropped)
+        if admission or routing.follows_requests:
+            for index, replica in enumerate(replicas):
+                replica.requests.tell(partial(self._note_finished, index), partial(self._note_dropped, index))
         self._replicas = replicas
-        self._views = [replica.scheduler.view for replica in replicas]
+        self._views = [ReplicaAsRouted(replica) for replica in replicas]
         self._first = replicas[0].scheduler
-        self._service = ServiceCounts(self._views, [replica.scheduler.memory for replica in replicas])
+        schedulers = [replica.scheduler for replica in replicas]
+        self._service = ServiceCounts([each.view for each in schedulers], [each.memory for each in schedulers])
+        check_capabilities(type(routing))
         self._routing = routing
         self._max_context_tokens = max_context_tokens
         self._longest_prompt_tokens = self._first.config.batching.longest_prompt_tokens
@@ -87,6 +92,8 @@ class Router:
             self._reject(request, reason)
         else:
             replica = self._choose(request)
+            if self._routing.follows_requests:
+                self._routing.sent(ReadOnlyRequest(request), replica.index)
             replica.submit(request, output_tokens)
             if min(request.first_token_due_ns, request.due_ns) < FOREVER:
                 self._client_timeouts.watch(request, replica)
@@ -118,12 +125,16 @@ class Router:
             policy.accepted(view, now_s)
         return None
 
-    def _note_finished(self, request: Request) -> None:
+    def _note_finished(self, replica: int, request: Request) -> None:
+        if self._routing.follows_requests:
+            self._routing.ended(ReadOnlyRequest(request), replica)
         ttft_s = to_s(request.first_token_ns - request.arrival_ns)
         for policy in self._admission:
             policy.finished(ReadOnlyRequest(request), ttft_s, to_s(self._clock.now_ns))
 
-    def _note_dropped(self, request: Request) -> None:
+    def _note_dropped(self, replica: int, request: Request) -> None:
+        if self._routing.follows_requests:
+            self._routing.ended(ReadOnlyRequest(request), replica)
         for policy in self._admission:
             policy.dropped(ReadOnlyRequest(request), to_s(self._clock.now_ns))
 

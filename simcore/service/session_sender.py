@@ -78,6 +78,7 @@ class SessionSender:
         done.callbacks.append(self._when_ended(place))
         now_ns = self._clock.now_ns
         request = arriving(place, now_ns, sent, done.succeed)
+        request.session = self._session[place]
         passes_ns = self._api.passes_ns(now_ns, request.prompt_tokens)
         if passes_ns > now_ns:
             timeout = self._clock.timeout(passes_ns - now_ns)

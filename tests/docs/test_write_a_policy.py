@@ -65,3 +65,17 @@ def test_the_command_of_the_guide_names_the_same_variants(installed, tmp_path):
     arguments = command.replace("scenario.yaml", str(tmp_path / "scenario.yaml")).split()
     compared = json.loads(python(installed, "-m", "servetwin", *arguments, "--json"))
     assert compared["variants"] == ["fcfs", "shortest-prompt"]
+
+
+def test_the_routing_policy_of_the_guide_runs(tmp_path):
+    (tmp_path / "guide_routing.py").write_text(blocks("python")[2], encoding="utf-8")
+    ask = """
+from policies.routing import Routing
+from guide_routing import FewestTokensToCompute
+from tests.policies.views import FakeReplica, FakeRequest
+replicas = [FakeReplica(waiting_tokens=50), FakeReplica(waiting_tokens=90, cached=60), FakeReplica(waiting_tokens=50)]
+assert issubclass(FewestTokensToCompute, Routing)
+print(FewestTokensToCompute().choose(FakeRequest(), replicas))
+"""
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    assert python({**os.environ, "PYTHONPATH": paths}, "-c", ask).split() == ["1"]

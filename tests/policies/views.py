@@ -14,6 +14,11 @@ class FakeRequest:
     generated_tokens: int = 0
     preemptions: int = 0
     tokens_in_memory: int = 0
+    session: int | None = None
+    keys: list[int] = field(default_factory=list)
+
+    def prefix_keys(self, block_tokens):
+        return self.keys
 
 
 @dataclass
@@ -42,6 +47,10 @@ class FakeReplica:
     s_per_token: float = 0.0
     waiting_tokens: int = 0
     unseen_requests: int = 0
+    cached: int = 0
+
+    def cached_tokens(self, request):
+        return self.cached
 
     @property
     def prefilling_requests(self):

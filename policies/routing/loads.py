@@ -1,0 +1,54 @@
+"""Books of what each replica has to do, kept by a router that hears of every request sent and ended."""
+
+from heapq import heapify, heappop, heappush
+
+
+class Loads:
+    """A load per replica, and which has the least; O(log replicas) a change, amortised.
+
+    Among equals the least is the one that got a request longest ago, at first the one of the lowest index.
+    """
+
+    __slots__ = ("_heap", "_turn", "_turns", "of", "total")
+
+    def __init__(self, replicas: int) -> None:
+        self.of = [0] * replicas
+        self.total = 0
+        self._turns = [replica - replicas for replica in range(replicas)]
+        self._turn = 0
+        self._heap = [(0, turn, replica) for replica, turn in enumerate(self._turns)]
+
+    @property
+    def least(self) -> int:
+        """The replica with the least load."""
+        heap = self._heap
+        while not self._stands(heap[0]):
+            heappop(heap)
+        return heap[0][2]
+
+    def key(self, replica: int) -> tuple[int, int]:
+        """By what replicas are compared: the load, then when it last grew."""
+        return self.of[replica], self._turns[replica]
+
+    def grow(self, replica: int, amount: int) -> None:
+        """Add to the load of a replica that gets a request."""
+        self._turns[replica] = self._turn
+        self._turn += 1
+        self._change(replica, amount)
+
+    def shrink(self, replica: int, amount: int) -> None:
+        """Take from the load of a replica."""
+        self._change(replica, -amount)
+
+    def _change(self, replica: int, amount: int) -> None:
+        self.of[replica] += amount
+        self.total += amount
+        heap = self._heap
+        heappush(heap, (*self.key(replica), replica))
+        if len(heap) > 4 * len(self.of) + 64:
+            heap[:] = [(*self.key(each), each) for each in range(len(self.of))]
+            heapify(heap)
+
+    def _stands(self, entry: tuple[int, int, int]) -> bool:
+        load, turn, replica = entry
+        return self.of[replica] == load and self._turns[replica] == turn
