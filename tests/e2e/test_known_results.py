@@ -79,7 +79,7 @@ def test_vtc_bounds_the_difference_of_service_and_fcfs_does_not():
 
 
 def test_weights_of_vtc_divide_the_service():
-    (a, b), _ = services({"name": "vtc", "weights": {"b": 2.0}}, 4.0)
+    (a, b), _ = services({"name": "vtc", "weights": {"b": 2.0}}, 8.0)
     assert b / a == pytest.approx(2.0, rel=0.05)
 
 
