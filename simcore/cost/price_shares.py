@@ -119,9 +119,10 @@ class RangeCounter:
             for _, tokens, computed_tokens in plan.chunks:
                 if not context.inside(tokens, computed_tokens):
                     return False
-        chunks = [(tokens, computed_tokens) for _, tokens, computed_tokens in plan.chunks] if self._linear else ()
-        if not all(linear.inside(chunks) for linear in self._linear):
-            return False
+        if self._linear:
+            chunks = [(tokens, computed_tokens) for _, tokens, computed_tokens in plan.chunks]
+            if not all(linear.inside(chunks) for linear in self._linear):
+                return False
         if plan.decoding:
             if not self._attention:
                 return self._states_inside(plan.decoding)

@@ -71,9 +71,10 @@ class WorkCounter:
         for _, tokens, computed_tokens in plan.chunks:
             self._prefill_context[0] += computed_tokens + tokens
             self._prefill_pairs[0] += tokens * computed_tokens + tokens * (tokens + 1) // 2
-            for index, window_tokens in enumerate(self._windows[1:], start=1):
-                self._prefill_context[index] += read_context(computed_tokens, tokens, window_tokens)
-                self._prefill_pairs[index] += attended_pairs(computed_tokens, tokens, window_tokens)
+            if len(self._windows) > 1:
+                for index, window_tokens in enumerate(self._windows[1:], start=1):
+                    self._prefill_context[index] += read_context(computed_tokens, tokens, window_tokens)
+                    self._prefill_pairs[index] += attended_pairs(computed_tokens, tokens, window_tokens)
 
     @property
     def steps(self) -> int:

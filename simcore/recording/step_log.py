@@ -9,14 +9,13 @@ from simcore.cost.work import WorkCounter
 from simcore.recording.gap_tracker import GapTracker
 from simcore.recording.recorder import Recorder
 from simcore.recording.step_rows import StepRows
-from simcore.scheduling.state import SchedulerState
 from simcore.scheduling.step import Committed, StepResult
 
 
 class StepLog:
     """Rows of steps, the work done in them, how far they were measured, and the gaps between tokens they made.
 
-    A plan is ``begun`` before it is executed, its steps have ``run`` before they are committed, and are ``committed``.
+    Of a plan, ``rows`` begin before it is executed; its steps ``ran`` before they are committed, and are ``committed``.
     Gaps that end by ``measure_since_ns`` are left out.
     """
 
@@ -36,10 +35,6 @@ class StepLog:
         for request in plan.swapped_in:
             if request.pool is not None:
                 self.gaps.returned(request)
-
-    def begun(self, plan: BatchPlan, start_ns: int, state: SchedulerState) -> None:
-        """Note that steps of a plan begin."""
-        self.rows.begin(plan, start_ns, state)
 
     def ran(self, plan: BatchPlan, pool: DecodePool, result: StepResult, start_ns: int, now_ns: int) -> None:
         """Note that steps of a plan, which began at ``start_ns``, end now."""

@@ -39,6 +39,7 @@ class Scheduler:
         "_cancelled",
         "_copies",
         "_displacement",
+        "_predictors",
         "_slots",
         "_some_go_before",
         "_stability",
@@ -62,6 +63,7 @@ class Scheduler:
         self.view = SchedulerView(state, step_price)
         self._displacement = None if state.keys is None else Displacement(state, state.keys)
         self._stability = Stability(state, self._displacement)
+        self._predictors = config.predictors
         self._some_go_before = loading is not None or swapping is not None
         self._cancelled: dict[int, Request] = {}
         self._copies: list[BlockCopy] = []
@@ -100,7 +102,8 @@ class Scheduler:
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
-        self.drop_cancelled()
+        if self._cancelled:
+            self.drop_cancelled()
         state = self.state
         state.now_s = now_s = to_s(now_ns)
         if state.loading is not None:
@@ -172,7 +175,7 @@ class Scheduler:
             budget -= tokens
             blocks += memory.blocks_to_grow(request.computed_tokens, tokens)
             plan.add_chunk(request, tokens)
-        if not memory.can_allocate(blocks):
+        if blocks > pool_blocks and not memory.can_allocate(blocks):
             return None
         if pool_blocks:
             memory.allocate(pool_blocks)
@@ -198,9 +201,11 @@ class Scheduler:
                 request.first_token_ns = now_ns
         for request in result.ended:
             self._finish(request, now_ns)
-        decoding = [request for request in prefilled if state.goes_on(request)]
-        for request in decoding:
-            state.start_decoding(request)
+        decoding: Sequence[Request] = ()
+        if prefilled:
+            decoding = [request for request in prefilled if state.goes_on(request)]
+            for request in decoding:
+                state.start_decoding(request)
         return Committed(result.ended, prefilled, decoding, used_blocks)
 
     def _finish(self, request: Request, now_ns: int) -> None:
@@ -208,10 +213,11 @@ class Scheduler:
         self.state.finish(request)
         if self._cancelled and self._cancelled.pop(request.number, None) is not None:
             return
-        view, tokens = ReadOnlyRequest(request), request.known_output_tokens
-        for predictor in self.config.predictors:
-            predictor.finished(view, tokens)
+        tokens = request.known_output_tokens
+        for predictor in self._predictors:
+            predictor.finished(ReadOnlyRequest(request), tokens)
         if self.config.batching.hears_finished:
+            view = ReadOnlyRequest(request)
             tpot_s = to_s(now_ns - request.first_token_ns) / (tokens - 1) if tokens > 1 else None
             self.config.batching.finished(view, to_s(request.first_token_ns - request.arrival_ns), tpot_s)
 

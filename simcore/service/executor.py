@@ -79,14 +79,16 @@ class SimulatedExecutor:
 
     def _decodes_ns(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepDurations:
         """How long the steps take that only decode: one, or as many as the plan stands for."""
-        scheduler, pool = self._scheduler, self._scheduler.state.pool
+        scheduler = self._scheduler
+        pool = scheduler.state.pool
         steps = 1
         if plan.stable_steps > 1 and self._fast_forward:
             steps = min(plan.stable_steps, self.ends.steps_to_next(pool))
             for window in pool.windows:
                 steps = min(steps, window.steps_to_crossing(pool.steps))
-            steps = scheduler.steps_before_shortage(steps)
-        more = 1 if steps > 1 and within_ns > 0 and self.outlasts_arrivals(plan) else 0
+            if steps > 1:
+                steps = scheduler.steps_before_shortage(steps)
+        more = int(steps > 1 and within_ns > 0 and self.outlasts_arrivals(plan))
         return self._cost.decode_steps_ns(pool, steps, within_ns, more)
 
 

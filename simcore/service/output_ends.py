@@ -47,7 +47,7 @@ class OutputEnds:
         heap = self._heap
         while True:
             last_step, admission, origin, request = heap[0]
-            if request.pool is pool and (request.admission, request.origin) == (admission, origin):
+            if request.pool is pool and request.admission == admission and request.origin == origin:
                 return last_step - pool.steps
             heappop(heap)
 
@@ -57,10 +57,12 @@ class OutputEnds:
         Those that are ``stalled`` meanwhile get none, and must be followed anew.
         """
         heap, last_step = self._heap, pool.steps + steps
+        if not heap or heap[0][0] > last_step:
+            return []
         done: list[Request] = []
         while heap and heap[0][0] <= last_step:
             _, admission, origin, request = heappop(heap)
-            standing = request.pool is pool and (request.admission, request.origin) == (admission, origin)
+            standing = request.pool is pool and request.admission == admission and request.origin == origin
             if standing and request not in stalled:
                 done.append(request)
         return done

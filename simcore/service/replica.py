@@ -198,7 +198,12 @@ class Replica:
                 end_ns = self._cut_short()
                 if end_ns > clock.now_ns:
                     yield Alarm(clock, end_ns - clock.now_ns, STEP_END)
-            self._commit(end_ns)
+            if self._in_progress is not None:
+                plan, start_ns, result = self._in_progress
+                self._in_progress = None
+                if self._next_step_unallocated:
+                    self._allocate_next_step()
+                self._end(plan, start_ns, result, end_ns)
 
     def _plan(self, start_ns: int) -> BatchPlan:
         """Have the next step planned, with all who can be seen, and tell of those who leave the batch by it."""
@@ -220,7 +225,7 @@ class Replica:
     def _execute(self, plan: BatchPlan, start_ns: int) -> StepResult:
         """Have a plan priced, as far as nothing that is known comes between its steps."""
         state, config = self.scheduler.state, self._config
-        self.log.begun(plan, start_ns, state)
+        self.log.rows.begin(plan, start_ns, state)
         disturbed = plan.admits_arrivals or config.clients_give_up or self._entry_counts
         within_ns = self._clock.next_event_ns - start_ns if config.alone and disturbed else FOREVER
         if plan.retry_ns is not None:
@@ -252,16 +257,6 @@ class Replica:
             return ends_ns[steps - 1]
         return ends_ns[-1]
 
-    def _commit(self, end_ns: int) -> None:
-        """Note the end of the steps in progress, if there are any."""
-        if self._in_progress is None:
-            return
-        plan, start_ns, result = self._in_progress
-        self._in_progress = None
-        if self._next_step_unallocated:
-            self._allocate_next_step()
-        self._end(plan, start_ns, result, end_ns)
-
     def _sleep(self, retry_ns: int | None) -> Event:
         """The event that ends idleness: an arrival, or the time at which the policies want to be asked again."""
         idle = self._idle = Event(self._clock)
@@ -282,8 +277,9 @@ class Replica:
         self.log.ran(plan, scheduler.state.pool, result, start_ns, now_ns)
         done = scheduler.commit(plan, result, now_ns)
         self.log.committed(plan, done, now_ns)
-        for request in plan.stalled if plan.decoding else ():
-            ends.follow(request)
+        if plan.decoding:
+            for request in plan.stalled:
+                ends.follow(request)
         for request in done.decoding:
             ends.follow(request)
         for request in done.finished:
