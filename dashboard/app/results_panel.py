@@ -47,7 +47,7 @@ def results_panel(results: Mapping[str, Result], found: Mapping[str, Checked]) -
         with column:
             _verdict(side, result)
     if len(results) == 2:
-        _differences(results["A"], results["B"])
+        differences_table(results["A"], results["B"])
     _distributions(results)
     _over_time(results)
     _why(results, found)
@@ -93,7 +93,8 @@ def _verdict(side: str, result: Result) -> None:
         st.caption(f"Notice: {notice}")
 
 
-def _differences(first: Result, second: Result) -> None:
+def differences_table(first: Result, second: Result) -> None:
+    """A, the baseline, beside B: each metric, its difference, and how sure that is."""
     columns: dict[str, list[str]] = {name: [] for name in ("Metric", "Unit", "A", "B", "B − A", "95 % interval", "p")}
     columns["Verdict"] = []
     for pair_of_rows in differences(first, second):

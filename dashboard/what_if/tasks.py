@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dashboard.what_if.policy_plans import policy_plan
 from experiments.comparison.execution import carry_out
-from experiments.comparison.plan import Plan, PlannedRun
+from experiments.comparison.plan import PlannedRun
 from experiments.processes import tell
 from simcore.build.simulation import Simulation
 from simcore.core.result import Result
@@ -41,9 +42,12 @@ def sweep(items: Sequence[tuple[float, int, Mapping[str, Any]]]) -> list[Point]:
     return points
 
 
-def compare(asked: tuple[Plan, str]) -> bool:
-    """Carry out the runs of a comparison and keep them in a folder; tells how many are done."""
-    plan, folder = asked
+def compare(asked: tuple[tuple[Any, ...], str]) -> bool:
+    """Carry out the runs of a comparison and keep them in a folder; tells how many are done.
+
+    It is asked for by what ``policy_plan`` takes, since a plan holds functions, which no process can be sent.
+    """
+    planned, folder = asked
     done = 0
 
     def told(run: PlannedRun) -> None:
@@ -51,5 +55,5 @@ def compare(asked: tuple[Plan, str]) -> bool:
         done += 1
         tell(done)
 
-    carry_out(plan, Path(folder), jobs=1, progress=told)
+    carry_out(policy_plan(*planned), Path(folder), jobs=1, progress=told)
     return True
