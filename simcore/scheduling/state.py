@@ -132,8 +132,7 @@ class SchedulerState:
         request.admission = self._admissions
         if request.first_scheduled_ns == UNSET:
             request.first_scheduled_ns = now_ns
-            first = self.lanes[0] if self.lanes else self
-            first.latest_queue_ns = now_ns - request.arrival_ns
+            (self.lanes[0] if self.lanes else self).latest_queue_ns = now_ns - request.arrival_ns
         self.running[request.number] = request
 
     def resume(self, request: Request, decoding: bool) -> None:
@@ -208,10 +207,7 @@ class SchedulerState:
         self.memory.slide_decoding(self.pool)
 
     def preempt(self, request: Request, now_s: float, granted_tokens: int = 0) -> None:
-        """Free what a running request holds and put it back into the queue; its tokens will be computed again.
-
-        One that is ending leaves for good: its last token is on its way.
-        """
+        """Free what a running request holds and queue it to be computed again; one that is ending leaves for good."""
         if request.number in self.ending:
             request.preemptions += 1
             self._release_ended(request)
