@@ -158,7 +158,10 @@ VALUES = [
     ("max_context_tokens=1e9", "max_context_tokens is 1000000000, expected at most"),
     ("memory.num_gpu_blocks=1", "memory.num_gpu_blocks is 1, expected more than the 1 that the engine keeps aside."),
     ("memory.gpu_memory_utilization=90", "memory.gpu_memory_utilization is 90, expected a number of at least 0.001"),
-    ("memory.block_size_tokens=100000", "memory.block_size_tokens is 100000, expected a whole number of at least 1 and"),
+    (
+        "memory.block_size_tokens=100000",
+        "memory.block_size_tokens is 100000, expected a whole number of at least 1 and",
+    ),
     ("scheduler=", "scheduler is empty, expected a mapping of admission, ordering, batching,"),
     ("scheduler=fcfs", "scheduler is 'fcfs', expected a mapping of admission, ordering, batching,"),
     ("scheduler.ordering=[fcfs]", "scheduler.ordering is ['fcfs'], expected the name of a policy, or a mapping"),

@@ -1,6 +1,7 @@
 """``servetwin doctor``: versions, what is usable and why not, and packages that hide servetwin's."""
 
 import json
+import sys
 import tomllib
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -73,6 +74,7 @@ def test_an_installed_distribution_of_the_same_name_is_found(tmp_path, monkeypat
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kernels\nVersion: 0.4.4\n")
     (metadata / "top_level.txt").write_text("kernels\n")
+    monkeypatch.delitem(sys.modules, "kernels", raising=False)  # another test may have imported servetwin's
     monkeypatch.syspath_prepend(str(tmp_path))
     installed, hidden = doctor.find_clashes()
     assert installed == "the package 'kernels' is also installed by kernels"

@@ -1,5 +1,7 @@
 """What one tenant sends, another never notices."""
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from simcore.build.memory import build_memory
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.retention import with_retention
+from simcore.core.clock import NS_PER_S
 from simcore.core.content import Content, Run
 from simcore.core.request import Request
 from simcore.hardware import load_accelerator
@@ -19,7 +22,14 @@ BLOCK_SIZE = 4
 MODEL = "smollm2-135m"
 
 
-def memory_of(prefix_cache, num_gpu_blocks=13, now_s=lambda: 0.0, **memory):
+@dataclass
+class StoppedClock:
+    """Stands where it is put."""
+
+    now_ns: int = 0
+
+
+def memory_of(prefix_cache, num_gpu_blocks=13, clock=None, **memory):
     scenario = parse_scenario(
         {
             "model": MODEL,
@@ -41,7 +51,7 @@ def memory_of(prefix_cache, num_gpu_blocks=13, now_s=lambda: 0.0, **memory):
     )
     spec = with_retention(load_model(MODEL), scenario.memory.retention, BLOCK_SIZE)
     plan = MemoryPlan.of(scenario, spec, load_accelerator("l4"), shares_content=True)
-    return build_memory(scenario, spec, plan, True, now_s)
+    return build_memory(scenario, spec, plan, True, clock or StoppedClock())
 
 
 def request_of(number, tenant, documents):
@@ -128,11 +138,11 @@ KINDS = [
 @given(sequence=steps)
 def test_with_shares_nothing_that_others_do_changes_what_one_finds_keeps_or_is_refused(cache, memory, sequence):
     """Whatever others hold, cache and give up: the same calls at the same times have the same answers, to the end."""
-    now_s = [0.0]
+    clock = StoppedClock()
     shares = cache | {"tenant_shares": {"a": 0.3, "b": 0.4}}
-    both, alone = (Replayed(memory_of(shares, 25, lambda: now_s[0], **memory)) for _ in range(2))
+    both, alone = (Replayed(memory_of(shares, 25, clock, **memory)) for _ in range(2))
     for number, step in enumerate(sequence):
-        now_s[0] = float(number)
+        clock.now_ns = number * NS_PER_S
         both.do(number, *step)
         if step[1] == "b":
             alone.do(number, *step)
