@@ -133,20 +133,34 @@ def write_table(columns: Columns, path: Path, summary: Mapping[str, Any]) -> Non
     import pyarrow.parquet as parquet
 
     arrays = {
-        name: pa.DictionaryArray.from_arrays(*_numbered(values))
-        if values.dtype.kind == "U"
-        else pa.array(values, from_pandas=True)
-        for name, values in columns.items()
+        name: _texts(values) if values.dtype.kind == "U" else _numbers(values) for name, values in columns.items()
     }
     table = pa.table(arrays).replace_schema_metadata({"schema_version": str(summary["schema_version"])})
     with path.open("wb") as file:  # Arrow takes no path that is not UTF-8
         parquet.write_table(table, file, compression="zstd")
 
 
-def _numbered(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The number of each text, and the different texts in order of appearance."""
+# Not by ``pyarrow.array``, which imports pandas wherever that is installed.
+def _numbers(values: np.ndarray) -> Any:
+    """Numbers for Arrow; NaN is null."""
+    import pyarrow as pa
+
+    present = None
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        present = pa.py_buffer(np.packbits(~np.isnan(values), bitorder="little"))
+    buffers = [present, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def _texts(texts: np.ndarray) -> Any:
+    """The number of each text for Arrow, and the different texts in order of appearance."""
+    import pyarrow as pa
+
     different, first, numbers = np.unique(texts, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return place[numbers].astype(np.int32), different[order]
+    encoded = [text.encode() for text in different[order].tolist()]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    known = pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+    return pa.DictionaryArray.from_arrays(_numbers(place[numbers].astype(np.int32)), known)

@@ -108,15 +108,15 @@ def _write(result: Result, stream: TextIO, max_events: int) -> None:
     stream.write(f'{{"displayTimeUnit":"ms","otherData":{_json(other)},"traceEvents":[')
     separator = "\n"
     for events in (
-        _names(result, bool(notes)),
-        notes,
+        map(_json, _names(result, bool(notes))),
+        map(_json, notes),
         _step_events(steps, kept_rows, changed, idle_after),
-        transfer_events(result.transfers, kept_transfers, _FIRST_REPLICA_PID),
+        map(_json, transfer_events(result.transfers, kept_transfers, _FIRST_REPLICA_PID)),
         _request_events(requests, kept_requests, _us(_end_s(result))),
     ):
         for event in events:
             stream.write(separator)
-            stream.write(_json(event))
+            stream.write(event)
             separator = ",\n"
     stream.write("\n]}\n")
 
@@ -177,9 +177,8 @@ def _names(result: Result, with_notes: bool) -> Iterator[Event]:
             yield from track_names(result.transfers, pid, pid - _FIRST_REPLICA_PID)
 
 
-def _step_events(
-    steps: Columns, rows: int, changed: NDArray[np.bool_], idle_after: NDArray[np.bool_]
-) -> Iterator[Event]:
+def _step_events(steps: Columns, rows: int, changed: NDArray[np.bool_], idle_after: NDArray[np.bool_]) -> Iterator[str]:
+    """Rows of steps with their counters, as JSON: written out by hand, as there are many."""
     columns = {name: column[:rows].tolist() for name, column in steps.items()}
     changed_rows, idle_rows = changed[:rows].tolist(), idle_after[:rows].tolist()
     tids, points = _tracks(columns), _points(steps).tolist()
@@ -187,15 +186,11 @@ def _step_events(
         pid = _FIRST_REPLICA_PID + columns["replica"][row]
         start_us, end_us = _us(columns["start_s"][row]), _us(columns["end_s"][row])
         args = {name: columns[name][row] for name in _STEP_ARGS}
-        yield {
-            "ph": "X",
-            "name": _step_name(args),
-            "ts": start_us,
-            "dur": end_us - start_us,
-            "pid": pid,
-            "tid": tids[row],
-            "args": args,
-        }
+        told = ",".join([f'"{name}":{value}' for name, value in args.items()])
+        yield (
+            f'{{"ph":"X","name":"{_step_name(args)}","ts":{start_us},"dur":{end_us - start_us},'
+            f'"pid":{pid},"tid":{tids[row]},"args":{{{told}}}}}'
+        )
         for (column, name, unit), changes in zip(_COUNTERS, changed_rows[row], strict=True):
             if changes:
                 yield _counter(pid, start_us, name, unit, args[column])
@@ -214,7 +209,7 @@ def _points(steps: Columns) -> NDArray[np.int64]:
     return points
 
 
-def _filling(row: dict[str, Any], points: int, pid: int) -> Iterator[Event]:
+def _filling(row: dict[str, Any], points: int, pid: int) -> Iterator[str]:
     """KV memory from the first step of a row to the last, in which it is as full as it gets."""
     _, name, unit = _COUNTERS[_MEMORY]
     shares = np.arange(1, points + 1) / points
@@ -248,11 +243,11 @@ def _step_name(args: dict[str, int]) -> str:
     return f"{name}, {args['steps']} steps" if args["steps"] > 1 else name
 
 
-def _counter(pid: int, ts_us: int, name: str, unit: str, value: int) -> Event:
-    return {"ph": "C", "name": name, "ts": ts_us, "pid": pid, "tid": _STEPS_TID, "args": {unit: value}}
+def _counter(pid: int, ts_us: int, name: str, unit: str, value: int) -> str:
+    return f'{{"ph":"C","name":"{name}","ts":{ts_us},"pid":{pid},"tid":{_STEPS_TID},"args":{{"{unit}":{value}}}}}'
 
 
-def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[Event]:
+def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[str]:
     """The first ``count`` requests: what was turned away on arrival as an instant, all others with their phases.
 
     What the end of the run cut off lasts to the end of the run.
@@ -265,15 +260,17 @@ def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[
         if request["reason"]:
             args["reason"] = request["reason"]
         if request["state"] == "rejected" and request["end_s"] == request["arrival_s"]:
-            yield {
-                "ph": "i",
-                "s": "p",
-                "name": f"request {number} rejected",
-                "ts": _us(request["arrival_s"]),
-                "pid": pid,
-                "tid": _STEPS_TID,
-                "args": args,
-            }
+            yield _json(
+                {
+                    "ph": "i",
+                    "s": "p",
+                    "name": f"request {number} rejected",
+                    "ts": _us(request["arrival_s"]),
+                    "pid": pid,
+                    "tid": _STEPS_TID,
+                    "args": args,
+                }
+            )
             continue
         starts = (
             ("queue", request["arrival_s"]),
@@ -290,6 +287,9 @@ def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[
         yield _span("e", "request", number, pid, end_us)
 
 
-def _span(kind: str, name: str, number: int, pid: int, ts_us: int, args: dict[str, Any] | None = None) -> Event:
-    event = {"ph": kind, "cat": "request", "id": number, "name": name, "ts": ts_us, "pid": pid, "tid": _STEPS_TID}
-    return event | {"args": args} if args is not None else event
+def _span(kind: str, name: str, number: int, pid: int, ts_us: int, args: dict[str, Any] | None = None) -> str:
+    told = "" if args is None else f',"args":{_json(args)}'
+    return (
+        f'{{"ph":"{kind}","cat":"request","id":{number},"name":"{name}","ts":{ts_us},"pid":{pid},"tid":{_STEPS_TID}'
+        f"{told}}}"
+    )
