@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from types import MappingProxyType
 
@@ -81,14 +81,15 @@ def parse_table(
         raise FileError(shown, f"is not valid CSV ({error})", lines.line_num) from error
     if not rows:
         raise FileError(shown, "no rows")
-    seen: set[tuple[Key, ...]] = set()
+    latencies_us: dict[tuple[Key, ...], list[float]] = {}
+    checked: tuple[set[str], ...] = tuple(set() for _ in keys)
     for row in rows:
-        row.check(len(knots), names)
-        if row.key in seen:
+        row.check(len(knots), names, checked)
+        key = row.key
+        if key in latencies_us:
             raise FileError(shown, f"a second row of the same {', '.join(keys)}", row.line)
-        seen.add(row.key)
-    latency_s = np.array([row.latencies_us() for row in rows]) * 1e-6
-    return KernelTable(keys, [row.key for row in rows], knots, latency_s)
+        latencies_us[key] = row.latencies_us()
+    return KernelTable(keys, list(latencies_us), knots, np.array(list(latencies_us.values())) * 1e-6)
 
 
 def _knots(shown: str, header: list[str], keys: tuple[str, ...]) -> NDArray[np.float64]:
@@ -117,28 +118,33 @@ class _Row:
     @property
     def key(self) -> tuple[Key, ...]:
         named = zip(self.keys, self.cells, strict=False)
-        return tuple(cell if name in TEXT_KEYS else int(cell) for name, cell in named)
+        return tuple([cell if name in TEXT_KEYS else int(cell) for name, cell in named])
 
-    def check(self, knots: int, names: Mapping[str, Collection[str]]) -> None:
+    def check(self, knots: int, names: Mapping[str, Collection[str]], checked: tuple[set[str], ...]) -> None:
+        """Raise ``FileError`` for a cell that does not fit; what is ``checked`` of each column was found to fit."""
         columns = len(self.keys) + knots
         if len(self.cells) != columns:
             raise FileError(self.shown, f"{len(self.cells)} columns where the first line has {columns}", self.line)
-        for name, cell in zip(self.keys, self.cells, strict=False):
+        for name, cell, fit in zip(self.keys, self.cells, checked, strict=False):
+            if cell in fit:
+                continue
             if name in names and cell not in names[name]:
                 expected = f"one of {', '.join(sorted(names[name]))}" if names[name] else "one that rates are stated of"
             elif name not in TEXT_KEYS and not _is_count(cell, 0 if name in _ZERO_KEYS else 1):
                 expected = f"a whole number of at most {MOST_COUNT}"
             else:
+                fit.add(cell)
                 continue
             raise FileError(self.shown, f"{name} is {shortened(cell)!r}, expected {expected}", self.line)
 
     def latencies_us(self) -> list[float]:
+        cells = self.cells[len(self.keys) :]
         try:
-            latencies = [float(cell) if cell else nan for cell in self.cells[len(self.keys) :]]
+            latencies = [float(cell) if cell else nan for cell in cells]
+            known = list(map(float, filter(None, cells)))
         except ValueError:
             raise FileError(self.shown, "a latency is not a number", self.line) from None
-        known = [value for cell, value in zip(self.cells[len(self.keys) :], latencies, strict=True) if cell]
-        if not known or not all(_LEAST_US <= value <= _MOST_US for value in known):
+        if not known or not (min(known) >= _LEAST_US and max(known) <= _MOST_US) or any(map(isnan, known)):
             expected = f"none is given, or one is not from {_LEAST_US:g} to {_MOST_US:g} microseconds"
             raise FileError(self.shown, f"of its latencies {expected}", self.line)
         return latencies
