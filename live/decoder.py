@@ -25,7 +25,7 @@ class Decoder:
         """
         backend, epsilon = self.backend, self.config.rms_epsilon
         attending = backend.attention(step, self.cos_sin, kv)
-        residual = self.weights.embedding[step.tokens]
+        residual = backend.embed(self.weights.embedding, step.tokens)
         normed = backend.rms_norm(residual, self.weights.layers[0].input_norm, epsilon)
         norms = [layer.input_norm for layer in self.weights.layers[1:]]
         for index, (layer, following) in enumerate(zip(self.weights.layers, [*norms, None], strict=True)):
@@ -45,6 +45,7 @@ class Decoder:
         if layer.query_norm is not None and layer.key_norm is not None:
             queries = backend.rms_norm(queries, layer.query_norm, self.config.rms_epsilon)
             keys = backend.rms_norm(keys, layer.key_norm, self.config.rms_epsilon)
+        queries, keys = attending.write(index, queries, keys, values)
         attended = attending.attend(index, form, queries, keys, values)
         return layer.output.apply(attended.reshape(len(x), -1), backend.multiply)
 

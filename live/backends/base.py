@@ -12,17 +12,23 @@ from simcore.models import Attention
 
 
 class Attending(ABC):
-    """Attention of one step, in one layer after the other."""
+    """Attention of one step, in one layer after the other: ``write``, then ``attend``."""
+
+    @abstractmethod
+    def write(
+        self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rotate queries and keys, and write keys and values to their slots; both as rotated.
+
+        ``queries`` [tokens, heads, head_dim], ``keys`` and ``values`` [tokens, kv_heads, head_dim], in rows that may be
+        parts of a joint projection.
+        """
 
     @abstractmethod
     def attend(
         self, layer: int, form: Attention, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
     ) -> torch.Tensor:
-        """Rotate queries and keys, write keys and values to their slots, and attend: [tokens, heads, head_dim].
-
-        ``queries`` [tokens, heads, head_dim], ``keys`` and ``values`` [tokens, kv_heads, head_dim], in rows that may be
-        parts of a joint projection.
-        """
+        """Attend with rotated queries and keys: [tokens, heads, head_dim]."""
 
 
 class Backend(ABC):
@@ -34,6 +40,10 @@ class Backend(ABC):
     @abstractmethod
     def check(self, config: DecoderConfig, block_size: int) -> None:
         """Raise ``InputError`` for a model or block size that it cannot run."""
+
+    def embed(self, table: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """The rows of ``tokens``."""
+        return table[tokens]
 
     @abstractmethod
     def multiply(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

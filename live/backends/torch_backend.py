@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional
 
 from live.backends.base import Attending, Backend
+from live.backends.block_attention import BlockAttention
 from live.model.config import DecoderConfig
 from live.model.weights import RoutedWeights
 from live.paging.kv_tensors import KVTensors
@@ -16,7 +17,7 @@ _FEW_TOKENS, _TALL_ROWS, _PART_ROWS = 64, 16_384, 1024
 
 
 class TorchBackend(Backend):
-    """Attention is ``scaled_dot_product_attention`` over gathered blocks, of all decodes at once and chunk by chunk."""
+    """Attention is block by block for all decodes at once, ``scaled_dot_product_attention`` for each chunk."""
 
     def __init__(self) -> None:
         self._gathered = Scratch(), Scratch()
@@ -98,16 +99,22 @@ class _TorchAttention(Attending):
         lengths = step.host.contexts.tolist()
         self.lengths = lengths
         self.starts = step.host.query_starts.tolist()
-        self.masks: dict[tuple[int, int | None], torch.Tensor | None] = {}
+        self.masks: dict[tuple[int, int | None], torch.Tensor] = {}
+
+    def write(
+        self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """One after the other."""
+        queries, keys = self.rotated(queries), self.rotated(keys)
+        for cache, new in ((self.kv.keys[layer], keys), (self.kv.values[layer], values)):
+            cache.view(-1, self.head_dim).index_copy_(0, self.written, new.reshape(-1, self.head_dim))
+        return queries, keys
 
     def attend(
         self, layer: int, form: Attention, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
     ) -> torch.Tensor:
         """Decodes in one call, then each chunk."""
-        queries, keys = self.rotated(queries), self.rotated(keys)
         caches = self.kv.keys[layer], self.kv.values[layer]
-        for cache, new in zip(caches, (keys, values), strict=True):
-            cache.view(-1, self.head_dim).index_copy_(0, self.written, new.reshape(-1, self.head_dim))
         decodes, window = self.step.decodes, form.window_tokens
         parts = [self.decode(queries[:decodes], *caches, window)] if decodes else []
         parts += [self.chunk(index, queries, *caches, window) for index in range(decodes, len(self.lengths))]
@@ -121,60 +128,44 @@ class _TorchAttention(Attending):
     def decode(
         self, queries: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, window: int | None
     ) -> torch.Tensor:
-        """Query heads of one key head stand where the tokens of a sequence usually do."""
-        batch = len(queries)
-        keys, values = self.gathered(key_cache, value_cache, *self.decoded_blocks)
-        mask = self.decode_mask(window)
-        q = queries.view(batch, self.kv_heads, -1, self.head_dim)
-        return functional.scaled_dot_product_attention(q, keys, values, mask).view(queries.shape)
+        """All decodes over their blocks."""
+        width = self.kv_heads * self.block_size * self.head_dim
+        found = []
+        for cache, scratch in zip((key_cache, value_cache), self.scratch, strict=True):
+            memory = scratch.taken((len(self.decodes.blocks), width), cache)
+            torch.index_select(cache.view(-1, width), 0, self.decodes.blocks, out=memory)
+            found.append(memory.view(-1, self.kv_heads, self.block_size, self.head_dim))
+        return self.decodes.attend(queries, found[0], found[1], window)
 
     @functools.cached_property
-    def decoded_blocks(self) -> tuple[torch.Tensor, int, int]:
-        decodes = self.step.decodes
-        longest = max(self.lengths[:decodes])
-        return self.rows_of(slice(0, decodes), longest), decodes, longest
+    def decodes(self) -> BlockAttention:
+        return BlockAttention(self.step, self.block_size)
 
     @functools.cached_property
-    def chunk_blocks(self) -> dict[int, tuple[torch.Tensor, int, int]]:
-        rows = (
-            (index, self.rows_of(slice(index, index + 1), self.lengths[index]))
-            for index in range(self.step.decodes, len(self.lengths))
-        )
-        return {index: (found, 1, self.lengths[index]) for index, found in rows}
+    def chunk_rows(self) -> dict[int, torch.Tensor]:
+        return {index: self.rows_of(index) for index in range(self.step.decodes, len(self.lengths))}
 
-    def rows_of(self, sequences: slice, tokens: int) -> torch.Tensor:
-        """Numbers of the pairs of block and head that hold the first ``tokens`` of some sequences, head by head."""
-        tables = self.step.block_tables[sequences, : -(-tokens // self.block_size)].long().clamp_min(0)
-        return (tables[:, None] * self.kv_heads + self.heads[:, None]).flatten()
+    def rows_of(self, index: int) -> torch.Tensor:
+        """Numbers of the pairs of block and head that hold the tokens of a sequence, head by head."""
+        table = self.step.block_tables[index, : -(-self.lengths[index] // self.block_size)].long()
+        return (table[None] * self.kv_heads + self.heads[:, None]).flatten()
 
     def gathered(
-        self, key_cache: torch.Tensor, value_cache: torch.Tensor, rows: torch.Tensor, sequences: int, tokens: int
+        self, key_cache: torch.Tensor, value_cache: torch.Tensor, rows: torch.Tensor, tokens: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values [sequences, kv_heads, tokens, head_dim], valid until the next are gathered."""
+        """Keys and values [1, kv_heads, tokens, head_dim] of a sequence, valid until the next are gathered."""
         width = self.block_size * self.head_dim
         found = []
         for cache, scratch in zip((key_cache, value_cache), self.scratch, strict=True):
             memory = scratch.taken((len(rows), width), cache)
             torch.index_select(cache.view(-1, width), 0, rows, out=memory)
-            found.append(memory.view(sequences, self.kv_heads, -1, self.head_dim)[:, :, :tokens])
+            found.append(memory.view(1, self.kv_heads, -1, self.head_dim)[:, :, :tokens])
         return found[0], found[1]
-
-    def decode_mask(self, window: int | None) -> torch.Tensor | None:
-        """What to add to scores [decodes, 1, 1, tokens], None where everybody sees everything."""
-        if (-1, window) not in self.masks:
-            _, decodes, longest = self.decoded_blocks
-            lengths = self.step.contexts[:decodes, None]
-            places = torch.arange(longest, device=self.device)
-            hidden = places >= lengths
-            if window is not None:
-                hidden |= places < lengths - window
-            self.masks[-1, window] = self.added(hidden)[:, None, None] if hidden.any() else None
-        return self.masks[-1, window]
 
     def chunk(
         self, index: int, queries: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, window: int | None
     ) -> torch.Tensor:
-        keys, values = self.gathered(key_cache, value_cache, *self.chunk_blocks[index])
+        keys, values = self.gathered(key_cache, value_cache, self.chunk_rows[index], self.lengths[index])
         q = queries[self.starts[index] : self.starts[index + 1]]
         whole = len(q) == self.lengths[index] and (window is None or window >= len(q))
         mask = None if whole else self.chunk_mask(index, len(q), window)

@@ -75,13 +75,19 @@ class _TritonAttention(Attending):
             counts = host.query_starts[decodes + 1 :] - host.query_starts[decodes:-1]
             self.max_query_tokens = int(counts.max())
 
+    def write(
+        self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """``kernels.rotate_and_write``."""
+        step, caches = self.step, (self.kv.keys[layer], self.kv.values[layer])
+        return rotate_and_write(queries, keys, values, step.positions, self.cos_sin, step.slots, *caches)
+
     def attend(
         self, layer: int, form: Attention, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
     ) -> torch.Tensor:
         """Decodes over the cache; chunks over their own tokens, and the cache for what came before."""
         step, decodes = self.step, self.step.decodes
         caches = self.kv.keys[layer], self.kv.values[layer]
-        queries, keys = rotate_and_write(queries, keys, values, step.positions, self.cos_sin, step.slots, *caches)
         scale, window = form.head_dim**-0.5, form.window_tokens or 0
         parts = []
         if decodes:
