@@ -1,7 +1,7 @@
 """Writes what was fitted as a profile that ``simcore.cost.calibrated`` reads: ``profile.yaml`` and a CSV per kind."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from calibrate.fit.held_out import CheckedFit
 from calibrate.samples import TEXT_COLUMNS, SampleTable
 from simcore.core.errors import ServetwinError
 from simcore.core.outputs import FolderKind, check_folder, replace_folder
-from simcore.cost.calibrated.document import PROFILE_FILE, Repeat, read_document
+from simcore.cost.calibrated.document import PROFILE_FILE, MeasuredHost, Repeat, read_document
 from simcore.cost.calibrated.errors import ErrorQuantiles
 from simcore.cost.calibrated.profile import KEYS
 from simcore.cost.calibrated.table import KernelTable
@@ -30,12 +30,16 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class FittedKind:
-    """A kernel kind of a profile: its fit, where the samples come from, what ran them, and which were repeats."""
+    """A kernel kind of a profile: its fit, where the samples come from, what ran them, and which were repeats.
+
+    ``launched_apart``: prompt chunks of a step are launched one by one.
+    """
 
     checked: CheckedFit
     origin: Origin
     versions: list[str]
     repeats: Sequence[Repeat] = ()
+    launched_apart: bool = False
 
 
 def _is_document(path: Path) -> bool:
@@ -61,20 +65,34 @@ def check_destination(folder: Path) -> None:
     check_folder(folder, PROFILE_FOLDER)
 
 
-def write_profile(folder: Path, accelerator: str, engine: str, version: str, kinds: dict[str, FittedKind]) -> None:
+def write_profile(
+    folder: Path,
+    accelerator: str,
+    engine: str,
+    version: str,
+    kinds: dict[str, FittedKind],
+    machine: Mapping[str, str] | None = None,
+    host: MeasuredHost | None = None,
+) -> None:
     """Write a profile, whole or not at all.
 
-    A profile that was there is replaced. Raises ``FileError`` as ``check_destination`` does, and if it cannot be done.
+    ``machine`` says what was measured on, ``host`` what the engine's host adds to steps. A profile that was there is
+    replaced. Raises ``FileError`` as ``check_destination`` does, and if it cannot be done.
     """
-    replace_folder(folder, PROFILE_FOLDER, lambda new: _write_files(new, accelerator, engine, version, kinds))
+    head: dict[str, Any] = {"accelerator": accelerator, "engine": engine, "version": version}
+    if machine:
+        head["machine"] = dict(machine)
+    if host is not None:
+        head["host"] = host.model_dump()
+    replace_folder(folder, PROFILE_FOLDER, lambda new: _write_files(new, head, kinds))
 
 
-def _write_files(folder: Path, accelerator: str, engine: str, version: str, kinds: dict[str, FittedKind]) -> None:
+def _write_files(folder: Path, head: dict[str, Any], kinds: dict[str, FittedKind]) -> None:
     tables = {}
     for kind, fitted in kinds.items():
         _write_table(fitted.checked.fitted.table, folder / f"{kind}.csv")
         tables[kind] = _description(fitted)
-    document = {"accelerator": accelerator, "engine": engine, "version": version, "tables": tables}
+    document = {**head, "tables": tables}
     text = yaml.safe_dump(document, sort_keys=False, width=120, allow_unicode=True)
     (folder / PROFILE_FILE).write_text(text, encoding="utf-8")
 
@@ -104,6 +122,7 @@ def _description(kind: FittedKind) -> dict[str, Any]:
             for name, noise in checked.noise.items()
         },
         **repeats,
+        **({"launched_apart": True} if kind.launched_apart else {}),
     }
 
 

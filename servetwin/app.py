@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from servetwin import calibrate_options as options
 from servetwin.lazy_commands import LazyCommand, lazy_app
 
 COMMANDS = {
@@ -26,7 +27,9 @@ COMMANDS = {
     "fidelity": LazyCommand("servetwin.fidelity_command:fidelity", "Hold the simulator against measured engines."),
     "doctor": LazyCommand("servetwin.doctor_command:doctor", "Report versions, usable parts and clashing packages."),
     "trace": LazyCommand("servetwin.app:trace_app", "Describe and fetch traces of requests."),
-    "calibrate": LazyCommand("servetwin.app:calibrate_app", "Import kernel measurements and fit them to profiles."),
+    "calibrate": LazyCommand(
+        "servetwin.app:calibrate_app", "Measure this machine and fit a kernel profile of it, or import measurements."
+    ),
 }
 TRACE_COMMANDS = {
     "cache": LazyCommand(
@@ -51,7 +54,7 @@ CALIBRATE_COMMANDS = {
 
 app = lazy_app("servetwin", "A twin of an LLM inference service.", COMMANDS)
 trace_app = lazy_app("trace", COMMANDS["trace"].line, TRACE_COMMANDS)
-calibrate_app = lazy_app("calibrate", COMMANDS["calibrate"].line, CALIBRATE_COMMANDS)
+calibrate_app = lazy_app("calibrate", COMMANDS["calibrate"].line, CALIBRATE_COMMANDS, runs_alone=True)
 
 
 def _print_version(asked: bool) -> None:
@@ -76,6 +79,22 @@ def _trace() -> None:
     """Describe and fetch traces of requests."""
 
 
-@calibrate_app.callback()
-def _calibrate() -> None:
-    """Import kernel measurements and fit them to profiles."""
+@calibrate_app.callback(invoke_without_command=True)
+def _calibrate(
+    context: typer.Context,
+    device: options.Device = None,
+    models: options.For = None,
+    minutes: options.Minutes = 8.0,
+    kernels: options.Kernels = "all",
+    out: options.Out = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    target_error: options.Target = 0.02,
+    dtype: options.DtypeOption = None,
+    by_cpu_time: options.ByCpuTime = False,
+) -> None:
+    """Measure this machine and fit a kernel profile; or import public measurements and fit them."""
+    if context.invoked_subcommand is None:
+        from servetwin.calibrate_command import calibrate
+
+        calibrate(device, models, minutes, kernels, out, resume, force, target_error, dtype, by_cpu_time)

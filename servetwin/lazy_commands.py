@@ -50,14 +50,14 @@ class LazyGroup(TyperGroup):
             formatter.write_dl([(name, command.line) for name, command in self.known.items()])
 
 
-def lazy_app(name: str, help: str, commands: Mapping[str, LazyCommand]) -> typer.Typer:
+def lazy_app(name: str, help: str, commands: Mapping[str, LazyCommand], runs_alone: bool = False) -> typer.Typer:
     """A command line, or a part of it, that imports the modules of its commands when they are run."""
     group = type("LazyGroupOf", (LazyGroup,), {"known": commands})
     return typer.Typer(
         name=name,
         help=help,
         cls=group,
-        no_args_is_help=True,
+        no_args_is_help=not runs_alone,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         add_completion=False,

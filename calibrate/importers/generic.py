@@ -7,9 +7,13 @@
 import csv
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from calibrate.importers.columns import CsvColumns, ParquetColumns
 from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS, SampleTable
 from simcore.core.errors import FileError, UnknownNameError
+from simcore.core.files import writing
 from simcore.core.outputs import begins_with, replacing
 
 HEAD = ("kind", "accelerator", "engine", "version")
@@ -31,6 +35,18 @@ def read_samples(path: Path) -> SampleTable:
     columns = {name: file.text(name) if name in TEXT_COLUMNS else file.whole(name) for name in SHAPE_COLUMNS[kind]}
     latency_s = file.numbers("latency_s")
     return SampleTable(kind, accelerator, engine, version, columns, latency_s, str(path), file.lines).checked()
+
+
+def write_parquet(samples: SampleTable, path: Path) -> None:
+    """Write such a file as Parquet, whole or not at all; raises ``FileError`` if that cannot be done."""
+    head = (samples.kind, samples.accelerator, samples.engine, samples.version)
+    columns: dict[str, object] = {name: [value] * len(samples) for name, value in zip(HEAD, head, strict=True)}
+    columns |= {name: samples.columns[name] for name in SHAPE_COLUMNS[samples.kind]}
+    table = pa.table({**columns, "latency_s": samples.latency_s})
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, begins_with(b"PAR1")) as beside:
+        pq.write_table(table, beside, compression="zstd")
 
 
 def write_samples(samples: SampleTable, path: Path) -> None:

@@ -1,5 +1,6 @@
 """What steps of a scenario cost, from its model, its accelerator and its host."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from simcore.build.memory_plan import kv_format, weight_dtype
@@ -8,6 +9,7 @@ from simcore.core.batch_plan import BatchPlan
 from simcore.core.clock import to_s
 from simcore.core.decode_pool import DecodePool
 from simcore.cost.assumptions import ROUTING, HostOverhead, RooflineEfficiency
+from simcore.cost.calibrated import KernelProfile
 from simcore.cost.fabric import Fabric
 from simcore.cost.kernel_prices import KernelPrices
 from simcore.cost.pipeline import PipelineCost
@@ -40,6 +42,15 @@ def kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator)
         routing=ROUTING if scenario.pricing.routing == "power-law" else "balanced",
         engine=engine,
     )
+
+
+def host_overhead(scenario: Scenario, profile: KernelProfile | None) -> HostOverhead:
+    """What the scenario says of the host, and what a profile measured of it, if it did, added."""
+    host = HostOverhead(**scenario.host.model_dump())
+    if profile is None or profile.host is None:
+        return host
+    step_s, per_request_s = host.step_s + profile.host.step_s, host.per_request_s + profile.host.per_request_s
+    return replace(host, step_s=step_s, per_request_s=per_request_s)
 
 
 def step_cost(scenario: Scenario, spec: ModelSpec, prices: KernelPrices, host: HostOverhead) -> StepCost:

@@ -12,7 +12,7 @@ from simcore.build.cluster import SimulatedCluster, build_cluster
 from simcore.build.memory_plan import MemoryPlan, kv_format
 from simcore.build.offloading import build_offloading
 from simcore.build.parallelism import check_parallelism
-from simcore.build.prices import kernel_prices, pipeline_cost, step_cost
+from simcore.build.prices import host_overhead, kernel_prices, pipeline_cost, step_cost
 from simcore.build.recurrent_state import check_recurrent_state
 from simcore.build.retention import with_retention
 from simcore.build.warm_up import check_warm_up, with_pins
@@ -85,7 +85,8 @@ class Simulation:
         plan = with_pins(plan, scenario, spec, workload)
         _check_samples(scenario, samples_per_request(workload))
         build_offloading(scenario, plan, Clock())  # so that what is wrong with it is told now
-        prices, host = kernel_prices(scenario, spec, accelerator), HostOverhead(**scenario.host.model_dump())
+        prices = kernel_prices(scenario, spec, accelerator)
+        host = host_overhead(scenario, prices.profile)
         return cls(
             scenario,
             spec,

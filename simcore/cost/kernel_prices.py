@@ -27,6 +27,7 @@ from simcore.engines import ASSUMED_KERNELS, EngineKernels, Padding
 from simcore.models.weight_formats import weight_format
 
 _TABLE_DTYPES = {
+    "fp32": "fp32",
     "bf16": "bf16",
     "fp16": "bf16",
     "fp8": "fp8",
@@ -40,7 +41,7 @@ _TABLE_DTYPES = {
 """The dtype of a profile's tables that stands for a weight format; others are priced by roofline."""
 _EXPERT_DTYPES = {"mxfp4": ("mxfp4", "mxfp4-mxfp8")}
 """Dtypes of a profile's experts of which an engine takes the faster."""
-_KV_DTYPES = {"bf16": "bf16", "fp16": "bf16", "fp8": "fp8"}
+_KV_DTYPES = {"fp32": "fp32", "bf16": "bf16", "fp16": "bf16", "fp8": "fp8"}
 AUTO = "auto"
 
 

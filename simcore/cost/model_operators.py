@@ -92,10 +92,14 @@ def _norm_across_heads(group: LayerGroup) -> bool:
     return isinstance(group.attention, Attention) and group.attention.norm_across_heads
 
 
-def head_operators(spec: ModelSpec, ranks: int) -> Iterator[Operator]:
-    """The operators that run once per sampled token: the output head, split over the vocabulary, and sampling."""
+def head_operators(spec: ModelSpec, ranks: int, weight_dtype: str = "bf16") -> Iterator[Operator]:
+    """The operators that run once per sampled token: the output head, split over the vocabulary, and sampling.
+
+    The head has 16 bits, or 32 where all weights have.
+    """
     width = spec.embedding_size or spec.hidden_size
-    build = _OperatorBuilder(1, SIXTEEN_BITS, ranks)
+    wide = weight_format(weight_dtype).others_bytes == WEIGHT_FORMATS["fp32"].others_bytes
+    build = _OperatorBuilder(1, WEIGHT_FORMATS["fp32"] if wide else SIXTEEN_BITS, ranks)
     yield build.matmul("head", width, spec.vocabulary_size, split="columns")
     yield build.elementwise("sampling", SAMPLING_ELEMENTS * spec.vocabulary_size)
 

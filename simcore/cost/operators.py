@@ -5,13 +5,15 @@ from dataclasses import dataclass
 MEASURED_AS = {
     "norm": "norm",
     "final_norm": "norm",
+    "embedding": "embedding",
+    "rotary_and_kv_write": "rotary_and_kv_write",
     "query_key_norm": "query_key_norm",
     "mlp_activation": "activation",
     "shared_expert_activation": "activation",
     "sampling": "sampling",
 }
-"""What measurements call elementwise operators. Rotary embeddings were measured without the write of keys and values,
-which our operator counts with them and vLLM launches apart: they are left to the roofline."""
+"""What measurements call elementwise operators. Public ones of rotary embeddings leave out the write of keys and
+values, which our operator counts with them and vLLM launches apart: profiles without that are left to the roofline."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def step_terms(
         tokens = Counted.ALL if operator.experts > 1 else Counted.OWN
         yield Term.of(operator, prices.operator(operator), tokens)
     if has_head:
-        for operator in head_operators(spec, ranks):
+        for operator in head_operators(spec, ranks, weight_dtype):
             yield Term.of(operator, prices.operator(operator), Counted.ROWS)
         yield from logits_gather(spec, prices, ranks)
     yield from all_reduce_terms(spec, prices, ranks, exchanges, embeds)

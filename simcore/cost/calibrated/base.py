@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 ELEMENT_BYTES = {
+    "fp32": (4.0, 4.0),
     "bf16": (2.0, 2.0),
     "fp8": (1.0, 1.0),
     "fp8-block": (1.0, 1.0),
@@ -23,7 +24,7 @@ ELEMENT_BYTES = {
 }
 """Bytes per weight and per activation read, scales included (groups of 16, 32 or 128). Where an engine has kernels of
 one dtype that differ much, the name tells which: Marlin's take mxfp4 to 16 bits before they multiply."""
-KV_BYTES = {"bf16": 2.0, "fp8": 1.0}
+KV_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp8": 1.0}
 
 Number = Any
 """A float or an array of them: every function here works on both."""

@@ -6,7 +6,8 @@ takes from what one row of query tiles needs to sweep the context (a prompt's ti
 to the whole prompt's time, in proportion; never less than the chunk without its prefix. docs/results/kernel-fits.md has
 how far that is from chunks over prefixes where such were measured.
 
-A table over prefixes, of single chunks, is read as it stands, and chunks together add up above the floor.
+A table over prefixes, of single chunks, is read as it stands, and chunks together add up above the floor; those that an
+engine launches one by one add up whole.
 
 Where a window was not measured but full attention was, a chunk costs what full attention does over as many pairs: of
 prompts twice the window long, whose tokens see as many others in the mean, where it is longer.
@@ -37,7 +38,7 @@ class ContextPrice:
 
     ``curves`` are over tokens, at each of ``levels``: numbers of prompts, or lengths of prefix if ``by_prefix``.
     ``sweep`` is what a single row of query tiles takes over so many tokens. With ``of_full`` all that was measured
-    without the ``window``.
+    without the ``window``. ``apart``: chunks are launched one by one.
     """
 
     levels: tuple[int, ...]
@@ -49,6 +50,7 @@ class ContextPrice:
     source: Source
     errors: ErrorQuantiles
     shape_inside: bool
+    apart: bool = False
 
     def seconds(self, tokens: int, prefix: int = 0, batch: int = 1) -> float:
         """The kernel over ``batch`` chunks of ``tokens`` over ``prefix`` computed tokens."""
@@ -60,7 +62,8 @@ class ContextPrice:
             return 0.0
         if self.by_prefix:
             floor_s = self.curves[0].at(0)
-            return floor_s + sum(self._over_prefix_s(prefix, tokens, floor_s) for tokens, prefix in chunks)
+            launched_s = floor_s * (len(chunks) if self.apart else 1)
+            return launched_s + sum(self._over_prefix_s(prefix, tokens, floor_s) for tokens, prefix in chunks)
         alone = self.curves[0]
         if len(chunks) == 1 and chunks[0][1] == 0 and (not self.of_full or chunks[0][0] <= self.window):
             return alone.at(chunks[0][0])
@@ -133,8 +136,11 @@ def _pairs(tokens: float, prefix: int, window: int) -> float:
 class ContextTable:
     """Context attention of a profile."""
 
-    def __init__(self, table: KernelTable, rates: dict[str, Rates], errors: ErrorQuantiles) -> None:
+    def __init__(
+        self, table: KernelTable, rates: dict[str, Rates], errors: ErrorQuantiles, apart: bool = False
+    ) -> None:
         self._tokens = table.knots
+        self._apart = apart
         self._rates = rates
         self._errors = errors
         self._rows: dict[_Family, list[_Row]] = {}
@@ -180,7 +186,9 @@ class ContextTable:
         levels = tuple(sorted(curves))
         ordered = tuple(curves[level] for level in levels)
         source = Source.CALIBRATED
-        return ContextPrice(levels, ordered, by_prefix, sweep, window, of_full, source, self._errors, found.inside)
+        return ContextPrice(
+            levels, ordered, by_prefix, sweep, window, of_full, source, self._errors, found.inside, self._apart
+        )
 
     def _curve(self, family: _Family, shape: tuple[int, int], row: _Row, ratio: NDArray[np.float64]) -> Curve:
         known = ~np.isnan(ratio)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -14,6 +14,8 @@ from simcore.core.yaml_text import read_yaml
 from simcore.cost.calibrated.errors import LEVELS, ErrorQuantiles
 
 PROFILE_FILE = "profile.yaml"
+SCHEMA: Literal[1] = 1
+"""The version of the form."""
 ERRORS_BY_DTYPE = ("gemm", "moe")
 """The kinds whose errors are stated for every dtype that has rates."""
 
@@ -28,6 +30,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Error = Annotated[float, Field(ge=0, le=100)]
 SignedError = Annotated[float, Field(ge=-100, le=100)]
 Factor = Annotated[float, Field(gt=0, le=1e6)]
+HostSeconds = Annotated[float, Field(ge=0, le=1e3)]
 Samples = Annotated[int, Field(ge=1, le=10**12)]
 Dimension = Annotated[int, Field(ge=0, le=2**62)]
 _ALL = "all"
@@ -90,14 +93,35 @@ class _Table(_Strict):
     held_out: dict[str, _HeldOut]
     noise: dict[str, _Noise] = {}
     repeats: list[Repeat] = []
+    launched_apart: bool = False
+    """Whether the prompt chunks of a step are launched one by one."""
+
+
+class MeasuredHost(_Strict):
+    """What the engine's host was measured to add to a step, seconds: whatever it does, and for each of its requests.
+
+    ``median_error`` is that of the two constants over the ``steps`` that were measured.
+    """
+
+    step_s: HostSeconds
+    per_request_s: HostSeconds
+    steps: Samples
+    median_error: Error
 
 
 class ProfileDocument(_Strict):
-    """A profile without its tables of latencies."""
+    """A profile without its tables of latencies.
 
+    ``machine`` says what was measured on: the device, versions of what computes, threads; an engine of another kind
+    runs other kernels. Profiles of public measurements have neither that nor a ``host``.
+    """
+
+    profile_schema: Literal[1] = SCHEMA
     accelerator: str
     engine: str
     version: str
+    machine: dict[str, str] = {}
+    host: MeasuredHost | None = None
     tables: dict[str, _Table]
 
 

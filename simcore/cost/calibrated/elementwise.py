@@ -10,9 +10,10 @@ from simcore.cost.calibrated.price import CurvePrice, Source
 from simcore.cost.calibrated.table import KernelTable
 
 ELEMENTWISE_KEYS = ("operator", "bytes_per_token")
-ELEMENTWISE = ("norm", "query_key_norm", "activation", "sampling")
+ELEMENTWISE = ("norm", "query_key_norm", "activation", "sampling", "embedding", "rotary_and_kv_write")
 """The operators: a norm with the residual that it adds, one on the heads of queries or keys, that of an MLP, and the
-choice of a token by its logits, of which a row counts as a token."""
+choice of a token by its logits, of which a row counts as a token, the rows of an embedding, and the rotation of queries
+and keys with the write of keys and values, half of it a launch."""
 
 
 class ElementwiseTable:

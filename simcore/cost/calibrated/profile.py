@@ -69,7 +69,8 @@ class KernelProfile:
     Prices are made once per shape: keep them, they are what is fast. ``provenance`` and ``ranges`` are by kernel kind;
     ``ranges`` holds the least and the greatest of each measured dimension, ``errors`` the held-out errors by kind and
     dtype ("all" for a kind as a whole), ``noise`` the median and P90 of what measurements are off by themselves, and
-    ``repeats`` the tables whose measurements of the same kernels were taken together.
+    ``repeats`` the tables whose measurements of the same kernels were taken together. ``machine`` says what was
+    measured on and ``host`` what the engine's host adds to a step, where the profile was made by calibration.
     """
 
     def __init__(self, folder: Traversable | Path) -> None:
@@ -78,6 +79,7 @@ class KernelProfile:
         self.accelerator = document.accelerator
         self.engine = document.engine
         self.version = document.version
+        self.machine, self.host = document.machine, document.host
         self.name = f"{document.accelerator}/{document.engine}-{document.version}"
         self.provenance = {
             kind: Provenance(table.source, table.licence, table.date, tuple(table.versions), table.samples)
@@ -103,12 +105,14 @@ class KernelProfile:
         parsed = {kind: parse_table(folder / f"{kind}.csv", KEYS[kind], _names(rates[kind])) for kind in rates}
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
-                self._build(parsed, rates)
+                self._build(parsed, rates, {kind: table.launched_apart for kind, table in document.tables.items()})
         except ArithmeticError as error:
             problem = f"its rates and tables do not go together ({error})"
             raise FileError(str(folder / PROFILE_FILE), problem) from error
 
-    def _build(self, parsed: dict[str, KernelTable], rates: dict[str, dict[str, Rates]]) -> None:
+    def _build(
+        self, parsed: dict[str, KernelTable], rates: dict[str, dict[str, Rates]], apart: Mapping[str, bool]
+    ) -> None:
         errors = self.errors
         self.gemms = GemmTable(parsed["gemm"], rates["gemm"], errors["gemm"]) if "gemm" in parsed else None
         self.experts = MoeTable(parsed["moe"], rates["moe"], errors["moe"]) if "moe" in parsed else None
@@ -121,7 +125,7 @@ class KernelProfile:
         kind = "linear_attention"
         self._linear_attention = LinearAttentionTable(parsed[kind], errors[kind]["all"]) if kind in parsed else None
         self._context = {
-            kind: ContextTable(parsed[kind], rates[kind], errors[kind]["all"])
+            kind: ContextTable(parsed[kind], rates[kind], errors[kind]["all"], apart[kind])
             for kind in ("context_attention", "mla_context")
             if kind in parsed
         }

@@ -1,0 +1,175 @@
+"""What is known of a kernel between measured shapes, and how surely: a Gaussian process of its time over a roofline.
+
+Kernels of a kind with the same names (dtypes, operators) form a group. In logarithms of shape the time, divided by what
+a roofline of the group's own best rates says, is a smooth function with Matern-3/2 covariance and noise (Rasmussen and
+Williams, 2006, chapters 2 and 5.4). Where points that are left out are found worse than the process believes, it is
+less sure around them: the deviation there is scaled by that of the errors left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from calibrate.measuring.device import KernelPoint, Value
+from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS
+from simcore.cost.calibrated.base import KV_BYTES, context_work, gemm_work, generation_work
+
+Floats = NDArray[np.float64]
+Group = tuple[str, tuple[Value, ...]]
+
+_LENGTHS = (0.7, 1.4, 2.8, 5.6)
+"""Correlation lengths to choose among, in natural logarithms of a shape's numbers."""
+_NOISES = (0.005, 0.02, 0.06)
+_PRIOR_DEVIATION = 0.5
+"""Of a logarithm of time over the roofline, while little is known."""
+_FEW = 4
+_APART = ("head_dim", "heads", "kv_heads", "window", "bytes_per_token")
+"""Numbers by which kernels are different ones, rather than the same at another size."""
+
+
+def group_of(point: KernelPoint) -> Group:
+    """What is surrogated together."""
+    names = SHAPE_COLUMNS[point.kind]
+    pairs = zip(names, point.shape, strict=True)
+    return point.kind, tuple(value for name, value in pairs if name in TEXT_COLUMNS or name in _APART)
+
+
+def features(points: Sequence[KernelPoint]) -> Floats:
+    """Logarithms of the numbers of each shape that are not in its group."""
+    names = SHAPE_COLUMNS[points[0].kind]
+    chosen = [place for place, name in enumerate(names) if name not in TEXT_COLUMNS and name not in _APART]
+    shift = np.array([16.0 if names[place] == "prefix" else 0.0 for place in chosen])
+    rows = np.array([[float(point.shape[place]) for place in chosen] for point in points])
+    return np.asarray(np.log(np.maximum(rows + shift, 1.0)))
+
+
+def work(points: Sequence[KernelPoint]) -> tuple[Floats, Floats]:
+    """Operations and bytes of each point."""
+    columns = {
+        name: np.array([point.shape[place] for point in points])
+        for place, name in enumerate(SHAPE_COLUMNS[points[0].kind])
+    }
+    kind = points[0].kind
+    if kind == "gemm":
+        flops, moved = gemm_work(str(columns["dtype"][0]), columns["tokens"] * 1.0, columns["n"], columns["k"])
+        return np.asarray(flops, dtype=np.float64), np.asarray(moved, dtype=np.float64)
+    if "kv_dtype" in columns:
+        kv_dtype = str(columns["kv_dtype"][0])
+        kv_dtype = kv_dtype if kv_dtype in KV_BYTES else "bf16"
+        heads = (columns["heads"], columns["kv_heads"], columns["head_dim"])
+        if "context" in columns:
+            sizes = columns["batch"] * 1.0, columns["context"] * 1.0
+            found = generation_work(kv_dtype, *heads, *sizes, int(columns["window"][0]))
+        else:
+            window, batch = int(columns["window"][0]), columns["batch"] * 1.0
+            whole = context_work(kv_dtype, *heads, window, batch, (columns["tokens"] + columns["prefix"]) * 1.0)
+            before = context_work(kv_dtype, *heads, window, batch, columns["prefix"] * 1.0)
+            found = whole[0] - before[0], whole[1]
+        return np.asarray(found[0], dtype=np.float64), np.asarray(found[1], dtype=np.float64)
+    if kind == "elementwise":
+        moved = columns["bytes_per_token"] * columns["tokens"] * 1.0
+    else:
+        moved = columns.get("bytes", np.ones(len(points))) * 1.0
+    return np.asarray(moved), np.asarray(moved)
+
+
+@dataclass(slots=True)
+class _Known:
+    """Chosen hyperparameters and what follows from them, of so many points."""
+
+    length: float
+    inputs: Floats
+    factor: tuple[Floats, bool]
+    weights: Floats
+    amplitude: float
+    noise: float
+    mean: float
+    left_out: Floats
+
+
+class Surrogate:
+    """One group of kernels: ``add`` what was measured, ``predict`` what was not."""
+
+    def __init__(self) -> None:
+        self._points: list[KernelPoint] = []
+        self._logs: list[float] = []
+        self._known: _Known | None = None
+        self._rates = (1e-6, 1e9, 1e9)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def add(self, point: KernelPoint, latency_s: float) -> None:
+        """Take note of a measurement."""
+        self._points.append(point)
+        self._logs.append(float(np.log(latency_s)))
+        self._known = None
+
+    def predict(self, points: Sequence[KernelPoint]) -> tuple[Floats, Floats]:
+        """The logarithm of seconds at each point, and its standard deviation; the deviation of noise is not in it."""
+        if not self._points:
+            return np.full(len(points), np.log(1e-4)), np.full(len(points), 2.0)
+        known = self._known or self._learn()
+        inputs = features(points)
+        across = _covariance(inputs, known.inputs, known.length)
+        mean = known.mean + across @ known.weights + self._base(points)
+        halves = solve_triangular(known.factor[0], across.T, lower=True)
+        variance = known.amplitude * np.maximum(1.0 - np.sum(halves**2, axis=0), 1e-9)
+        nearness = across + 1e-3
+        scale = (nearness @ known.left_out + 1.0) / (nearness.sum(axis=1) + 1.0)
+        return mean, np.sqrt(variance * np.clip(scale, 0.25, 25.0))
+
+    def _base(self, points: Sequence[KernelPoint]) -> Floats:
+        floor_s, flops_per_s, bytes_per_s = self._rates
+        flops, moved = work(points)
+        return np.asarray(np.log(floor_s + np.maximum(flops / flops_per_s, moved / bytes_per_s)))
+
+    def _learn(self) -> _Known:
+        """Rates of the best tenth, then the hyperparameters of the greatest likelihood."""
+        logs = np.array(self._logs)
+        seconds = np.exp(logs)
+        flops, moved = work(self._points)
+        self._rates = (
+            float(seconds.min()) / 2,
+            float(np.quantile(flops / seconds, 0.9)),
+            float(np.quantile(moved / seconds, 0.9)),
+        )
+        inputs, values = features(self._points), logs - self._base(self._points)
+        best: _Known | None = None
+        most = -np.inf
+        lengths = _LENGTHS if len(logs) > _FEW else (_LENGTHS[1],)
+        for length in lengths:
+            for noise in _NOISES:
+                known, likelihood = _fitted(inputs, values, length, noise)
+                if likelihood > most:
+                    best, most = known, likelihood
+        assert best is not None
+        self._known = best
+        return best
+
+
+def _fitted(inputs: Floats, values: Floats, length: float, noise: float) -> tuple[_Known, float]:
+    """The process with these two, its amplitude drawn to the prior as there are few points; its likelihood."""
+    count, mean = len(values), float(np.median(values))
+    centred = values - mean
+    jitter = (noise / _PRIOR_DEVIATION) ** 2
+    covariance = _covariance(inputs, inputs, length) + jitter * np.eye(count)
+    factor = cho_factor(covariance, lower=True)
+    lower = np.tril(factor[0])
+    solved = cho_solve(factor, centred)
+    prior = _PRIOR_DEVIATION**2
+    amplitude = (_FEW * prior + float(centred @ solved)) / (_FEW + count)
+    likelihood = -0.5 * (count + _FEW) * np.log(amplitude) - float(np.log(np.diag(lower)).sum())
+    inverse = cho_solve(factor, np.eye(count))
+    left_out = (solved**2 / np.diag(inverse)) / amplitude
+    return _Known(length, inputs, (lower, True), solved, amplitude, noise, mean, left_out), likelihood
+
+
+def _covariance(first: Floats, second: Floats, length: float) -> Floats:
+    """Matern, smoothness 3/2, at amplitude 1."""
+    squared = ((first[:, None, :] - second[None, :, :]) ** 2).sum(axis=2)
+    distance = np.sqrt(3.0 * squared) / length
+    return np.asarray((1.0 + distance) * np.exp(-distance))

@@ -1,0 +1,1 @@
+"""How long the operations of a forward pass take in it: what calibration asks a machine."""

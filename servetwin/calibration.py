@@ -1,0 +1,290 @@
+"""A calibration from the machine to its folder: samples, datasheet, profile and report."""
+
+import datetime
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import monotonic, perf_counter_ns, thread_time_ns
+from typing import Any
+
+import numpy as np
+import yaml
+
+from calibrate.datasheet import KNOWN_DEVICES, started_datasheet
+from calibrate.fit.held_out import FITS
+from calibrate.importers.generic import write_parquet
+from calibrate.measuring.campaign import Ended, measure_machine
+from calibrate.measuring.device import Candidate
+from calibrate.measuring.fitting import Made, fitted_kinds, sample_tables
+from calibrate.measuring.host import fit_host
+from calibrate.measuring.repetition import Measured, Repetition
+from calibrate.measuring.sample_log import SampleLog
+from calibrate.physics import broken_fit, without_nonsense
+from calibrate.profile_writer import FittedKind, Origin, write_profile
+from calibrate.samples import SampleTable
+from dashboard.calibration_report import CalibrationView, MixedStep
+from live.engine.setup import LiveSettings, LiveSetup
+from live.engine.wall_clock import WorkingTime
+from live.measuring.host_steps import HOST_PARTS, host_steps
+from live.measuring.kv_blocks import block_rates
+from live.measuring.machine import ceilings
+from live.measuring.passes import PassProbe, PassShape
+from servetwin.live_device import Limits, LiveDevice
+from simcore.core.errors import ServetwinError
+from simcore.core.outputs import replacing
+from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.cost.breakdown import StepShape
+from simcore.cost.calibrated import KernelProfile
+from simcore.cost.calibrated.document import MeasuredHost
+from simcore.cost.kernel_prices import KernelPrices
+from simcore.cost.roofline import Roofline
+from simcore.cost.step_cost import StepCost
+from simcore.hardware import Accelerator, load_accelerator
+from simcore.memory.kv_bytes import KvFormat
+
+SAMPLES, PROFILE, DOCUMENT, REPORT = "samples.jsonl", "profile", "calibration.json", "report.html"
+ENGINE = "servetwin"
+"""What profiles call the engine that ran the kernels."""
+_HOST_BATCHES = (1, 4, 16)
+_HOST_STEPS = 12
+_NO_HOST = HostOverhead(step_s=0.0, per_request_s=0.0)
+_MIXES = ((0.2, 0.4), (0.4, 0.25), (0.6, 0.6), (0.8, 0.1), (1.0, 0.3))
+"""Decodes and tokens of a chunk, as shares of the most."""
+_MIX_REPEATS = 5
+_FIT_SHARE = 0.85
+"""Of the time, what measuring may take before the rest begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model that is measured for: its live engine, and the limits of its steps."""
+
+    name: str
+    setup: LiveSetup
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A step of decodes and a chunk together, which no fit has seen: measured, and what the profile says."""
+
+    shape: str
+    measured_s: float
+    priced_s: float
+
+    @property
+    def error(self) -> float:
+        """Relative to what was measured."""
+        return self.priced_s / self.measured_s - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What came of it; ``told`` are sentences on what was left out or set aside."""
+
+    folder: Path
+    accelerator: Accelerator
+    accelerator_choice: str
+    machine: dict[str, str]
+    ceilings: dict[str, float]
+    ended: Ended
+    measured: Sequence[Measured]
+    kinds: dict[str, FittedKind]
+    host: MeasuredHost | None
+    mixed: list[Mixed]
+    told: list[str]
+
+
+def calibrate_machine(
+    folder: Path,
+    targets: Sequence[Target],
+    settings: LiveSettings,
+    machine: dict[str, str],
+    seconds: float,
+    target_error: float,
+    resume: bool = False,
+    kinds: frozenset[str] | None = None,
+    by_cpu_time: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Calibration:
+    """Measure, fit and write ``folder``. Raises ``ServetwinError`` for a log of another machine, and for too little."""
+    began, say = monotonic(), progress or (lambda line: None)
+    log = SampleLog(folder / SAMPLES, machine)
+    told = [] if log.set_aside is None else [f"{log.set_aside}: has broken lines, set aside; whole ones are kept."]
+    clock = thread_time_ns if by_cpu_time else perf_counter_ns
+    rates = ceilings(settings.device, clock)
+    probes = {target.name: PassProbe(target.setup.runner, by_cpu_time) for target in targets}
+    device = LiveDevice(
+        {target.name: (probes[target.name], target.limits) for target in targets}, kinds or frozenset(FITS)
+    )
+    left_s = seconds * _FIT_SHARE - (monotonic() - began)
+    ended = measure_machine(
+        device,
+        log,
+        left_s,
+        target_error,
+        resume,
+        Repetition(),
+        lambda candidate, found, expected: say(_line(candidate, found, expected)),
+    )
+    for name, rate in ceilings(settings.device, clock).items():
+        rates[name] = max(rate, rates[name])
+    rates |= block_rates(targets[0].setup.runner.kv, clock)
+    accelerator, choice = accelerator_of(folder, settings, machine, rates)
+    origin = Origin(_origin(machine), "own measurements", datetime.date.today().isoformat())
+    made = Made(accelerator.name, ENGINE, machine["torch"].partition("+")[0], origin)
+    tables, sentences = checked_tables(log.measured, made, folder, accelerator)
+    fitted, left_out = fitted_kinds(tables, made)
+    told += sentences + list(left_out.values())
+    for kind in list(fitted):
+        broken = broken_fit(kind, fitted[kind].checked.fitted)
+        if broken is not None:
+            told.append(broken)
+            del fitted[kind]
+    if not fitted:
+        raise ServetwinError(f"{folder}: too few samples for any kind of kernels; measure for more --minutes.")
+    if "context_attention" in fitted:
+        apart = settings.device == "cpu"
+        fitted["context_attention"] = replace(fitted["context_attention"], launched_apart=apart)
+    host = host_of(targets[-1], probes[targets[-1].name], by_cpu_time)
+    write_profile(folder / PROFILE, accelerator.name, ENGINE, made.version, fitted, machine, host)
+    for kind, samples in tables.items():
+        write_parquet(samples, folder / "samples" / f"{kind}.parquet")
+    mixed = mixed_steps(targets[-1], probes[targets[-1].name], folder, accelerator, machine["dtype"])
+    return Calibration(folder, accelerator, choice, machine, rates, ended, log.measured, fitted, host, mixed, told)
+
+
+def checked_tables(
+    measured: Sequence[Measured], made: Made, folder: Path, accelerator: Accelerator
+) -> tuple[dict[str, SampleTable], list[str]]:
+    """Samples that may be, by kind, and a sentence for each that may not."""
+    tables, told = {}, []
+    for kind, samples in sample_tables(measured, made, str(folder / SAMPLES)).items():
+        kept, sentences = without_nonsense(samples, accelerator)
+        told += sentences
+        if len(kept):
+            tables[kind] = kept
+    return tables, told
+
+
+def accelerator_of(
+    folder: Path, settings: LiveSettings, machine: dict[str, str], rates: dict[str, float]
+) -> tuple[Accelerator, str]:
+    """The accelerator, and how a scenario names it: one that is known, or a datasheet that is started in the folder."""
+    known = KNOWN_DEVICES.get(machine["device"])
+    if known is not None:
+        return load_accelerator(known), known
+    path = folder / f"{_slug(machine['device'])}.yaml"
+    document = started_datasheet(machine["device"], rates, _memory_bytes(settings.device))
+    with replacing(path, lambda there: there.read_bytes()[:10] == b"datasheet:") as beside:
+        beside.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    return load_accelerator(str(path)), str(path)
+
+
+def host_of(target: Target, probe: PassProbe, by_cpu_time: bool) -> MeasuredHost:
+    """What the engine's host adds to steps of a model: in the engine, and in the model's pass beside kernels."""
+    most = target.limits.decodes
+    batches = tuple(sorted({min(batch, most) for batch in _HOST_BATCHES}))
+    columns = host_steps(target.setup, batches, _HOST_STEPS, WorkingTime() if by_cpu_time else None)
+    alone = columns["chunks"] == 0
+    requests = columns["decoding"][alone].astype(np.float64)
+    outside_s = np.sum([columns[f"{part}_ns"][alone] for part in HOST_PARTS], axis=0) * 1e-9
+    rests = {}
+    for batch in batches:
+        found = [probe.run(PassShape(decodes=batch, context=_HOST_STEPS)).rest_s for _ in range(5)]
+        rests[batch] = float(np.median(found))
+    within_s = np.interp(requests, list(rests), list(rests.values()))
+    return fit_host(requests, outside_s + within_s)
+
+
+def mixed_steps(target: Target, probe: PassProbe, folder: Path, accelerator: Accelerator, dtype: str) -> list[Mixed]:
+    """Steps of decodes beside a chunk, drawn over the limits of a model; kernels alone, without the host."""
+    spec, limits = target.setup.runner.config.spec, target.limits
+    profile = KernelProfile(folder / PROFILE)
+    prices = KernelPrices(Roofline.of(accelerator, RooflineEfficiency(), dtype), profile)
+    cost = StepCost(spec, prices, _NO_HOST, dtype, KvFormat.of(dtype), 1)
+    found = []
+    for place, (decodes, chunk) in enumerate(_MIXES):
+        context = max(round(limits.context * (0.2 + 0.12 * place)), 2)
+        batch, tokens = max(round(limits.decodes * decodes), 1), max(round(limits.prompt_tokens * chunk), 2)
+        batch = min(batch, max((probe.tokens - tokens) // (context + 16), 1))
+        shape = StepShape(batch, context - 1, ((tokens, 0),))
+        times = [probe.run(PassShape(batch, context, ((tokens, 0),))) for _ in range(_MIX_REPEATS)]
+        calm = [one for one in times if not one.disturbed] or times
+        measured_s = float(np.median([one.total_s - one.rest_s for one in calm]))
+        found.append(Mixed(str(shape), measured_s, sum(one.seconds for one in cost.terms(shape))))
+    return found
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "accelerator"
+
+
+def _origin(machine: dict[str, str]) -> str:
+    return "measured by servetwin calibrate: " + ", ".join(f"{name} {value}" for name, value in machine.items())
+
+
+def _memory_bytes(device: str) -> int:
+    import torch
+
+    if device.startswith("cuda"):
+        return int(torch.cuda.get_device_properties(torch.device(device)).total_memory)
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def document_of(calibration: Calibration) -> dict[str, Any]:
+    """All figures as plain data."""
+    errors = {
+        kind: {
+            group: {"points": of.points, "median": of.median, "p90": of.p90}
+            for group, of in fitted.checked.errors.items()
+        }
+        for kind, fitted in calibration.kinds.items()
+    }
+    return {
+        "calibration_schema": 1,
+        "machine": calibration.machine,
+        "accelerator": calibration.accelerator_choice,
+        "ceilings": calibration.ceilings,
+        "seconds": calibration.ended.seconds,
+        "measurements": calibration.ended.taken,
+        "ended_because": calibration.ended.reason,
+        "expected_error": calibration.ended.expected_error,
+        "held_out": errors,
+        "host": None if calibration.host is None else calibration.host.model_dump(),
+        "mixed_steps": [asdict(one) for one in calibration.mixed],
+        "told": calibration.told,
+    }
+
+
+def _line(candidate: Candidate, found: Measured, expected_error: float) -> str:
+    so_far = "coarse design" if expected_error != expected_error else f"expected error {expected_error:.1%}"
+    return f"{candidate.name:32s} {found.total_s * 1e3:9.3f} ms, {found.repeats:3d} repeats, {so_far}"
+
+
+def view_of(calibration: Calibration) -> CalibrationView:
+    """What the report shows."""
+    about = {**calibration.machine, **{name: f"{rate:.4g}" for name, rate in calibration.ceilings.items()}}
+    host = calibration.host
+    if host is not None:
+        about["host"] = f"{host.step_s * 1e6:.0f} us a step, {host.per_request_s * 1e6:.1f} us a request"
+    ended = calibration.ended
+    about["measurements"] = f"{ended.taken} in {ended.seconds:.0f} s: {ended.reason}"
+    return CalibrationView(
+        title=f"Calibration of {calibration.accelerator.name}",
+        about=about,
+        told=calibration.told,
+        fits={kind: fitted.checked for kind, fitted in calibration.kinds.items()},
+        accelerator=calibration.accelerator,
+        mixed=[MixedStep(one.shape, one.measured_s, one.priced_s) for one in calibration.mixed],
+    )
+
+
+def write_document(calibration: Calibration) -> None:
+    """``calibration.json``, whole or not at all."""
+    path = calibration.folder / DOCUMENT
+    with replacing(path, lambda there: there.read_bytes().startswith(b'{\n  "calibration_schema"')) as beside:
+        beside.write_text(json.dumps(document_of(calibration), indent=2) + "\n", encoding="utf-8")
