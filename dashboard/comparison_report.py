@@ -11,6 +11,7 @@ from dashboard.comparison_wording import (
     seeds_in_words,
     short_names,
 )
+from dashboard.figures.cost_against_latency import cost_against_latency
 from dashboard.figures.differences import forest
 from dashboard.figures.overlays import overlay
 from dashboard.markup import NO_DATA, box, facts, section, text
@@ -18,6 +19,7 @@ from dashboard.page import figure_block, page
 from experiments.comparison import Comparison, Row
 from simcore.metrics.registry import latency
 
+_COST, _TAILS = "usd_per_million_output_tokens", ("ttft_s.p99", "tpot_s.p99")
 _MARKS = {"better": ("met", "▲ better"), "worse": ("missed", "▼ worse")}
 
 
@@ -27,6 +29,7 @@ def render_comparison(comparison: Comparison, title: str) -> str:
         (
             _title_block(comparison, title),
             _table(comparison),
+            _costs(comparison),
             _forest(comparison),
             _distributions(comparison),
             _origin(comparison),
@@ -111,6 +114,20 @@ def _forest(comparison: Comparison) -> str:
     )
     legend = f'<p class="quiet" style="margin-top:8px"><small>{text(note)}</small></p>'
     return section("How sure the differences are", f'<div class="grid">{"".join(blocks)}</div>{legend}')
+
+
+def _costs(comparison: Comparison) -> str:
+    """Cost against tail latency, where variants differ in cost."""
+    by_name = {rows[0].metric: rows for rows in comparison.by_metric()}
+    costs = by_name.get(_COST)
+    if costs is None:
+        return ""
+    names, blocks = short_names(comparison.variants), []
+    for metric in _TAILS:
+        figure = cost_against_latency(costs, by_name[metric], names, comparison.baseline) if metric in by_name else None
+        if figure is not None:
+            blocks.append(figure_block(f"cost-{metric}", figure, f"Cost against {by_name[metric][0].title}", ""))
+    return section("What it costs", f'<div class="grid">{"".join(blocks)}</div>') if blocks else ""
 
 
 def _distributions(comparison: Comparison) -> str:

@@ -10,11 +10,12 @@ from dashboard.app.panels import downloads, draw, table
 from dashboard.app.session import Checked, pair
 from dashboard.comparison_wording import VERDICT_WORDS, probability, relative, scale_of
 from dashboard.figures.kv_occupancy import kv_occupancy
-from dashboard.figures.load import load_over_time
+from dashboard.figures.load import load_over_time, load_per_replica
 from dashboard.figures.overlays import overlay
 from dashboard.figures.step_time import step_time
 from dashboard.figures.throughput import throughput_over_time
 from dashboard.figures.time_bins import coarse_edges, fine_edges, replica_count, run_end_s
+from dashboard.figures.ttft import ttft_over_time
 from dashboard.formatting import number, percentile_name, seconds, share
 from dashboard.report import render_report
 from dashboard.what_if.curves import curve_of
@@ -128,8 +129,18 @@ def _distributions(results: Mapping[str, Result]) -> None:
     for column, metric in zip(st.columns(len(drawn)), drawn, strict=True):
         curves = {side: curve for side, result in results.items() if (curve := curve_of(result, metric)) is not None}
         with column:
-            figure = overlay(metric.name, curves, names, next(iter(results)))
+            figure = overlay(metric.name, curves, names, next(iter(results)), _limits_s(results, metric.name))
             draw(figure, f"cdf-{metric.name}", f"{metric.title}: {metric.definition}.")
+
+
+def _limits_s(results: Mapping[str, Result], metric: str) -> dict[str, float]:
+    """The limits of a latency by percentile; both setups have the same."""
+    objectives = next(iter(results.values())).summary["slo"] or {}
+    return {
+        objective["percentile"]: objective["limit_s"]
+        for key, objective in objectives.items()
+        if key.partition(".")[0] == metric
+    }
 
 
 def _over_time(results: Mapping[str, Result]) -> None:
@@ -150,13 +161,16 @@ def _figures_over_time(result: Result) -> dict[str, go.Figure | None]:
     end_s, replicas = run_end_s(result), replica_count(result)
     fine, coarse = fine_edges(end_s), coarse_edges(end_s, len(result.requests["arrival_s"]))
     bins = StepBins(result.steps, replicas, fine)
-    return {
+    coarse_bins = StepBins(result.steps, replicas, coarse)
+    figures = {
         "running and waiting requests": load_over_time(result.requests, result.steps, bins, fine),
         "KV memory in use": kv_occupancy(result.steps, bins, fine, result.summary["kv"]["blocks_per_replica"]),
-        "throughput": throughput_over_time(
-            result.requests, result.steps, StepBins(result.steps, replicas, coarse), coarse
-        ),
+        "throughput": throughput_over_time(result.requests, result.steps, coarse_bins, coarse),
+        "TTFT by time of arrival": ttft_over_time(result.requests, coarse),
     }
+    if replicas > 1:
+        figures["running requests of each replica"] = load_per_replica(result.steps, bins, fine)
+    return figures
 
 
 def _why(results: Mapping[str, Result], found: Mapping[str, Checked]) -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILION, panels
-from dashboard.formatting import time_unit
+from dashboard.formatting import number, percentile_name, time_unit
 from dashboard.markup import text
 from experiments.comparison import Curve
+from simcore.metrics.definitions import PERCENTILES
 from simcore.metrics.registry import latency
 
 # Two more of the palette of Okabe and Ito, as comparisons need more colours than runs.
@@ -18,10 +19,17 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _LOG_FROM_RATIO = 20.0
 
 
-def overlay(metric: str, curves: Mapping[str, Curve], names: Mapping[str, str], baseline: str) -> go.Figure | None:
+def overlay(
+    metric: str,
+    curves: Mapping[str, Curve],
+    names: Mapping[str, str],
+    baseline: str,
+    limits_s: Mapping[str, float] | None = None,
+) -> go.Figure | None:
     """Cumulative distributions of a latency, the baseline's in grey; None if no variant has any.
 
-    ``curves`` and ``names``, what variants are called for short, are by their labels.
+    ``curves`` and ``names``, what variants are called for short, are by their labels. ``limits_s``, by percentile, are
+    drawn as lines as far up as the share that must keep them.
     """
     if not curves:
         return None
@@ -43,6 +51,15 @@ def overlay(metric: str, curves: Mapping[str, Curve], names: Mapping[str, str], 
             name=text(names[variant]),
             line={"color": colour, "dash": dash, "width": 2 if variant in others else 3},
             hovertemplate="%{y:.1%} within %{x:.4~g} " + unit,
+        )
+    for percentile, limit_s in (limits_s or {}).items():
+        figure.add_scatter(
+            x=[limit_s * scale] * 2,
+            y=[0, PERCENTILES[percentile] / 100],
+            mode="lines",
+            line={"color": GREY, "dash": "dash", "width": 1.5},
+            name=f"{percentile_name(percentile)} ≤ {number(limit_s * scale)} {unit}",
+            hovertemplate="objective: %{fullData.name}<extra></extra>",
         )
     figure.update_xaxes(type="log" if logarithmic else "linear", tickformat="~g")
     if logarithmic:

@@ -6,7 +6,12 @@ import plotly.graph_objects as go
 from dashboard.figures.style import BLUE, GREY, ORANGE, VERMILION, panels
 from simcore.build.explanation import Explanation
 
+_NAMED_FROM = 0.08
+"""Share of the step from which an operator's name is written beside its dot; the others tell theirs when pointed at."""
 _COLOURS = {"calibrated": BLUE, "imported": ORANGE, "roofline": VERMILION}
+
+_PLACES = ("middle right", "middle left", "top center", "bottom center")
+"""Where names stand, the largest share first, so that operators of like intensity do not hide each other's."""
 
 
 def roofline(step: Explanation) -> go.Figure | None:
@@ -37,14 +42,24 @@ def roofline(step: Explanation) -> go.Figure | None:
                 x=[x for x, _ in chosen],
                 y=[operator.flops / operator.seconds / 1e12 for _, operator in chosen],
                 mode="markers+text",
-                text=[operator.name.replace("_", " ") for _, operator in chosen],
-                textposition="top center",
+                text=[
+                    operator.name.replace("_", " ") if share >= _NAMED_FROM else ""
+                    for share, (_, operator) in zip(shares, chosen, strict=True)
+                ],
+                textposition=[_PLACES[rank % len(_PLACES)] for rank in _ranks(shares)],
                 marker={"color": colour, "size": [8 + 40 * part**0.5 for part in shares], "opacity": 0.7},
-                customdata=shares,
-                hovertemplate="%{text}: %{y:,.3g} TFLOP/s at %{x:,.3g} FLOP/B, %{customdata:.1%} of the step",
+                customdata=[(operator.name, share) for share, (_, operator) in zip(shares, chosen, strict=True)],
+                hovertemplate="%{customdata[0]}: %{y:,.3g} TFLOP/s at %{x:,.3g} FLOP/B, "
+                "%{customdata[1]:.1%} of the step",
                 name=source,
             )
     figure.update_layout(height=420)
     figure.update_xaxes(type="log")
     figure.update_yaxes(type="log")
     return figure
+
+
+def _ranks(shares: list[float]) -> list[int]:
+    """The place of each share when they are ordered, the largest first."""
+    order = sorted(range(len(shares)), key=lambda place: -shares[place])
+    return [order.index(place) for place in range(len(shares))]

@@ -9,6 +9,7 @@ import pytest
 
 from dashboard.comparison_report import render_comparison
 from dashboard.comparison_wording import probability, relative, scale_of, seeds_in_words, short_names
+from dashboard.figures.cost_against_latency import cost_against_latency
 from dashboard.figures.differences import forest
 from dashboard.figures.overlays import overlay
 from experiments.comparison import Comparison, Curve, Row
@@ -156,3 +157,24 @@ def test_every_variant_has_a_line_of_its_own_under_its_name(labels):
     assert [trace["y"] for trace in drawn["data"]] == [[names[label]] for label in labels[1:]]
     assert sorted(drawn["layout"]["yaxis"]["categoryarray"]) == sorted(names[label] for label in labels[1:])
     assert drawn["layout"]["yaxis"]["range"] == [-0.6, len(labels) - 1 - 0.4]
+
+
+def test_limits_stand_beside_the_curves_as_high_as_the_share_that_must_keep_them():
+    curve = Curve(np.array([0.1, 0.2]), np.array([0.0, 1.0]))
+    figure = overlay("ttft_s", {"a": curve}, {"a": "a"}, "a", {"p99": 0.5})
+    assert (list(figure.data[-1].x), list(figure.data[-1].y)) == ([500, 500], [0, 0.99])
+    assert figure.data[-1].name == "P99 ≤ 500 ms"
+
+
+def test_costs_are_drawn_against_tails_where_they_differ(comparison):
+    cost = {"metric": "usd_per_million_output_tokens", "unit": "USD"}
+    costs = (row("fcfs", 1.0, "baseline", **cost), row(HOSTILE, 2.0, "worse", 1.0, 0.9, 1.1, **cost))
+    tails = tuple(replace(each, metric="ttft_s.p99") for each in ROWS)
+    figure = cost_against_latency(costs, tails, {"fcfs": "fcfs", HOSTILE: HOSTILE}, "fcfs")
+    assert (list(figure.data[0].x), list(figure.data[0].y)) == ([500, 400], [1.0, 2.0])
+    assert HOSTILE not in figure.data[0].text
+    assert cost_against_latency(costs[:1], tails, {"fcfs": "fcfs"}, "fcfs") is None
+    more = (row("edf", 1.0, "same", 0.0, 0.0, 0.0, **cost),)
+    page = render_comparison(replace(comparison, rows=ROWS + tails + costs + more), "t")
+    assert "What it costs" in page
+    assert "What it costs" not in render_comparison(comparison, "t")

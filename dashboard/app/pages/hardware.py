@@ -36,8 +36,10 @@ if found is not None:
     st.subheader("What was measured on it")
     rows = coverage(checked.simulation.accelerator.name)
     if rows:
+        profiles = list(dict.fromkeys(row.profile for row in rows))
+        newest = str(st.selectbox("Profile", profiles, index=len(profiles) - 1, key="profile"))
+        rows = [row for row in rows if row.profile == newest]
         columns = {
-            "Profile": [row.profile for row in rows],
             "Kernels": [row.kind.replace("_", " ") for row in rows],
             "Format": [row.dtype for row in rows],
             "Measurements": [f"{row.samples:,}" for row in rows],
