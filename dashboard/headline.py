@@ -77,6 +77,9 @@ def cards_section(summary: dict[str, Any]) -> str:
 
 
 def _card(label: str, value: str, note: str = "") -> str:
+    figure, space, unit = value.partition(" ")
+    if space and not value.startswith("<"):  # the unit in small print, so that the card stays in one line
+        value = f"{figure} <span>{unit}</span>"
     return f'<div class="card"><span class="label">{text(label)}</span><b>{value}</b>{note}</div>'
 
 

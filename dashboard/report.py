@@ -25,6 +25,7 @@ from dashboard.headline import (
 )
 from dashboard.markup import facts, section, text
 from dashboard.page import figure_block, page
+from dashboard.verdict import verdict_section
 from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
 from simcore.metrics.registry import latencies
@@ -40,6 +41,7 @@ def render_report(result: Result, title: str) -> str:
     body = "".join(
         (
             title_block(title, result.scenario, summary),
+            verdict_section(summary),
             requests_section(summary),
             cards_section(summary),
             slo_section(summary),

@@ -40,6 +40,8 @@ figure { margin: 0; padding: 14px 16px 10px; min-width: 0; }
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px; }
 .card b { display: block; font-size: 23px; font-weight: 620; line-height: 1.3; }
 .card .label { color: var(--quiet); font-size: 13px; }
+.card b span { font-size: 13px; font-weight: 500; color: var(--quiet); }
+.verdict { list-style: none; margin: 0; padding: 0; }
 .card small { display: block; line-height: 1.4; }
 .box { border-left: 4px solid; border-radius: 6px; padding: 10px 16px; margin: 14px 0; overflow-wrap: anywhere; }
 .box ul { margin: 2px 0 0; padding-left: 20px; }

@@ -16,15 +16,16 @@ from dashboard.figures.step_time import step_time
 from dashboard.figures.throughput import throughput_over_time
 from dashboard.figures.time_bins import coarse_edges, fine_edges, replica_count, run_end_s
 from dashboard.figures.ttft import ttft_over_time
-from dashboard.formatting import number, percentile_name, seconds, share
+from dashboard.formatting import number, seconds, share
 from dashboard.report import render_report
+from dashboard.verdict import verdicts
 from dashboard.what_if.curves import curve_of
 from dashboard.what_if.differences import differences
 from dashboard.what_if.exports import as_command, as_python, as_yaml
 from dashboard.what_if.time_shares import TIME_NAMES, step_shape, time_shares
 from simcore.build.explanation import explain_step
 from simcore.core.result import Result
-from simcore.metrics.registry import latencies, latency
+from simcore.metrics.registry import definition, latencies
 from simcore.metrics.step_bins import StepBins
 from simcore.output.run_folder import summary_text
 
@@ -69,21 +70,21 @@ def _rendered(result: Result, title: str) -> Callable[[], str]:
 def _verdict(side: str, result: Result) -> None:
     """Whether limits were held, and the figures most readers came for."""
     summary = result.summary
-    for key, objective in (summary["slo"] or {}).items():
-        if objective["met"] is None:
-            continue
-        name = f"{percentile_name(objective['percentile'])} {latency(key.partition('.')[0]).short}"
-        words = f"{name} ≤ {seconds(objective['limit_s'])}: kept by {share(objective['share_within'])} of requests"
-        (st.success if objective["met"] else st.error)(f"{side} {'holds' if objective['met'] else 'misses'} {words}.")
+    for good, words in verdicts(summary):
+        if good is not None:
+            (st.success if good else st.error)(f"{side}: {words}")
     metrics, counts, cost, use = (summary[name] for name in ("metrics", "counts", "cost", "utilisation"))
     figures = {
-        "P99 TTFT": seconds(metrics["ttft_s"]["p99"]),
-        "P99 TPOT": seconds(metrics["tpot_s"]["p99"]),
-        "Output tokens/s": number(summary["throughput"]["output_tokens_per_s"]),
-        "USD per 1M output tokens": number(cost["usd_per_million_output_tokens"]),
+        "P99 TTFT": (seconds(metrics["ttft_s"]["p99"]), "ttft_s"),
+        "P99 TPOT": (seconds(metrics["tpot_s"]["p99"]), "tpot_s"),
+        "Output tokens/s": (number(summary["throughput"]["output_tokens_per_s"]), "output_tokens_per_s"),
+        "USD per 1M output tokens": (
+            number(cost["usd_per_million_output_tokens"]),
+            "usd_per_million_output_tokens",
+        ),
     }
-    for column, (name, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
-        column.metric(name, value)
+    for column, (name, (value, metric)) in zip(st.columns(len(figures)), figures.items(), strict=True):
+        column.metric(name, value, help=definition(metric))
     lines = f"{counts['finished']:,} of {counts['arrived']:,} requests finished, {counts['rejected']:,} rejected."
     lines += f" Busy {share(use['busy_share'])} of the time, MFU {share(use['mfu'])}, MBU {share(use['mbu'])}; "
     lines += f"{number(cost['usd_per_h'])} USD/h ({cost['price_source']})."

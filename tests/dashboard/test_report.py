@@ -74,8 +74,8 @@ def test_counts_are_shown_with_their_reasons(page):
 
 
 def test_headline_figures(page):
-    assert '<span class="label">TTFT P50</span><b>1.00 s</b>' in page
-    assert '<span class="label">Finished requests</span><b>0.200 requests/s</b>' in page
+    assert '<span class="label">TTFT P50</span><b>1.00 <span>s</span></b>' in page
+    assert '<span class="label">Finished requests</span><b>0.200 <span>requests/s</span></b>' in page
     assert 'Goodput</span><b><span class="none">– <small>no SLO stated</small>' in page
 
 
@@ -93,8 +93,8 @@ def test_intervals_objectives_and_messages(make_result, two_replicas):
     summary["warnings"], summary["notices"] = [HOSTILE], ["a notice"]
     page = without_plotly(render_report(make_result([], [], **summary), HOSTILE))
     assert "<small>500 ms … 1.50 s</small>" in page
-    assert "<b>0.200 requests/s</b><small>0.150 … 0.250</small>" in page
-    assert "Goodput</span><b>0.100 requests/s</b>" in page
+    assert "<b>0.200 <span>requests/s</span></b><small>0.150 … 0.250</small>" in page
+    assert "Goodput</span><b>0.100 <span>requests/s</span></b>" in page
     assert "Intervals by</th><td>batch means</td>" in page
     assert 'P99 TTFT ≤ 1.00 s</th><td>50.0 %</td><td><span class="missed">✗ missed' in page
     assert 'P99 TPOT ≤ 1.00 s</th><td>100 %</td><td><span class="met">✓ met' in page
