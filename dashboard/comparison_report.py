@@ -18,6 +18,7 @@ from dashboard.markup import NO_DATA, box, facts, section, text
 from dashboard.page import figure_block, page
 from experiments.comparison import Comparison, Row
 from simcore.metrics.registry import latency
+from simcore.output.cluster_text import pools_of
 
 _COST, _TAILS = "usd_per_million_output_tokens", ("ttft_s.p99", "tpot_s.p99")
 _MARKS = {"better": ("met", "▲ better"), "worse": ("missed", "▼ worse")}
@@ -40,10 +41,11 @@ def render_comparison(comparison: Comparison, title: str) -> str:
 
 def _title_block(comparison: Comparison, title: str) -> str:
     scenario = comparison.scenario
+    accelerators = dict.fromkeys(pool["accelerator"] for pool in pools_of(scenario["cluster"]))
     runs = len(comparison.variants) * len(comparison.seeds) - len(comparison.missing)
     subtitle = (
         f"{len(comparison.variants)} variants of {', '.join(comparison.varied)} · {seeds_in_words(comparison.seeds)} · "
-        f"{runs} runs · {scenario['model']} on {scenario['cluster']['accelerator']}"
+        f"{runs} runs · {scenario['model']} on {', '.join(accelerators)}"
     )
     return (
         f'<header><h1>{text(title)}</h1><p class="quiet">{text(subtitle)}</p></header>'

@@ -47,10 +47,12 @@ def band_method(summary: dict[str, Any]) -> str:
 
 
 def _memory_facts(kv: dict[str, Any]) -> Rows:
-    capacity = f"{kv['blocks_per_replica']:,} blocks of {kv['block_size_tokens']} tokens ({text(kv['source'])})"
+    capacity = "differs between pools"
+    if kv["blocks_per_replica"] is not None and kv["block_size_tokens"] is not None:
+        capacity = f"{kv['blocks_per_replica']:,} blocks of {kv['block_size_tokens']} tokens ({text(kv['source'])})"
     return [
         ("Capacity of a replica", capacity),
-        ("Capacity in tokens", number(kv["capacity_tokens_per_replica"])),
+        ("Capacity in tokens", figure_of(kv["capacity_tokens_per_replica"], number)),
         ("Bytes per token", figure_of(kv["bytes_per_token"], number)),
         ("Most blocks in use on a replica", figure_of(kv["peak_used_blocks"], number)),
         ("Mean share in use", figure_of(kv["mean_used_share"], share)),

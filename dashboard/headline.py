@@ -8,7 +8,7 @@ from dashboard.markup import NO_DATA, band, box, figure_of, interval, section, t
 from simcore.metrics.definitions import PERCENTILES
 from simcore.metrics.metric import Latency
 from simcore.metrics.registry import figures, latencies, latency
-from simcore.output.cluster_text import described
+from simcore.output.cluster_text import described, replicas_of
 
 _STATES = ("finished", "rejected", "unfinished")
 _FIGURES = {"mean": "Mean", **{key: percentile_name(key) for key in PERCENTILES}}
@@ -17,8 +17,11 @@ _FIGURES = {"mean": "Mean", **{key: percentile_name(key) for key in PERCENTILES}
 def title_block(title: str, scenario: dict[str, Any], summary: dict[str, Any]) -> str:
     """The title, what was simulated, and every warning and notice of the run."""
     cluster = scenario["cluster"]
-    replicas = f"{cluster['replicas']} replica{'s' if cluster['replicas'] != 1 else ''}"
-    what = f"{scenario['model']} · {replicas} · {described(cluster)}"
+    if "pools" in cluster:
+        devices = replicas_of(cluster)
+    else:
+        devices = f"{cluster['replicas']} replica{'s' if cluster['replicas'] != 1 else ''} · {described(cluster)}"
+    what = f"{scenario['model']} · {devices}"
     subtitle = f"{what} · {scenario['engine']} · seed {summary['run']['seed']}"
     return (
         f'<header><h1>{text(title)}</h1><p class="quiet">{text(subtitle)}</p></header>'

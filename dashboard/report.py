@@ -7,13 +7,13 @@ import yaml
 
 from dashboard.details import details_section
 from dashboard.figures.distributions import distribution
-from dashboard.figures.kv_occupancy import kv_occupancy
+from dashboard.figures.kv_occupancy import blocks_of, kv_occupancy
 from dashboard.figures.lengths import length_histograms
 from dashboard.figures.load import load_over_time, load_per_replica
 from dashboard.figures.service import MOST_TENANTS, tenant_service
 from dashboard.figures.style import shade
 from dashboard.figures.throughput import throughput_over_time
-from dashboard.figures.time_bins import coarse_edges, fine_edges, replica_count, run_end_s
+from dashboard.figures.time_bins import coarse_edges, fine_edges, run_end_s
 from dashboard.figures.ttft import ttft_over_time
 from dashboard.formatting import seconds
 from dashboard.headline import (
@@ -25,11 +25,13 @@ from dashboard.headline import (
 )
 from dashboard.markup import facts, section, text
 from dashboard.page import figure_block, page
+from dashboard.pools_section import pools_section
 from dashboard.verdict import verdict_section
 from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
 from simcore.metrics.registry import latencies
 from simcore.metrics.step_bins import StepBins
+from simcore.output.cluster_text import replica_count
 
 
 def render_report(result: Result, title: str) -> str:
@@ -46,6 +48,7 @@ def render_report(result: Result, title: str) -> str:
             cards_section(summary),
             slo_section(summary),
             latency_section(summary),
+            pools_section(summary),
             _distributions(result),
             _over_time(result),
             _tenants(result),
@@ -84,7 +87,7 @@ def _distributions(result: Result) -> str:
 
 def _over_time(result: Result) -> str:
     requests, steps, summary = result.requests, result.steps, result.summary
-    end_s, replicas = run_end_s(result), replica_count(result)
+    end_s, replicas = run_end_s(result), replica_count(result.scenario["cluster"])
     figures: dict[str, go.Figure | None] = dict.fromkeys(("load", "replicas", "kv", "throughput", "ttft"))
     widths_s = [0.0, 0.0]
     if end_s > 0:
@@ -93,7 +96,7 @@ def _over_time(result: Result) -> str:
         bins = StepBins(steps, replicas, fine)
         figures["load"] = load_over_time(requests, steps, bins, fine)
         figures["replicas"] = load_per_replica(steps, bins, fine)
-        figures["kv"] = kv_occupancy(steps, bins, fine, summary["kv"]["blocks_per_replica"])
+        figures["kv"] = kv_occupancy(steps, bins, fine, blocks_of(summary))
         coarse_bins = StepBins(steps, replicas, coarse)
         figures["throughput"] = throughput_over_time(requests, steps, coarse_bins, coarse)
         figures["ttft"] = ttft_over_time(requests, coarse)

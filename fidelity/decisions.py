@@ -96,7 +96,7 @@ def replayed_plans(simulation: Simulation, durations_ns: Sequence[int]) -> list[
         to_ns(scenario.measurement.warmup_s), fast_forward=False, clients_give_up=scenario.workload.gives_up
     )
     replica = _ReplayingReplica(clock, parts.scheduler, simulation.cost, recorder, config, iter(durations_ns))
-    simulation.run_on(clock, recorder, SimulatedCluster((replica,), (replica,), (), (parts.offloading,)))
+    simulation.run_on(clock, recorder, SimulatedCluster.of_one(replica, parts.offloading))
     return replica.plans
 
 

@@ -60,4 +60,4 @@ class MeasuredStepCost(StepCost):
 def at_measured_prices(simulation: Simulation, prices: StepPrices) -> Simulation:
     """The same scenario, its steps priced by measured ones."""
     cost = MeasuredStepCost(simulation.scenario, simulation.spec, simulation.accelerator, prices)
-    return replace(simulation, cost=cost)
+    return replace(simulation, pools=(replace(simulation.pools[0], cost=cost),))

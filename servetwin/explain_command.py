@@ -35,6 +35,7 @@ def explain(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page with rooflines.")
     ] = None,
+    pool: Annotated[str | None, typer.Option(metavar="NAME", help="Of which pool; the first by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
     """Show where a step's time goes.
@@ -44,6 +45,7 @@ def explain(
     if out is not None:
         check_file(out, is_page)
     simulation = prepare(scenario, set_ or ())
+    simulation = simulation.of_pool(simulation.pools[0].name if pool is None else pool)
     shapes = [StepShape.parse(text) for text in shape] if shape else usual_shapes(simulation)
     for asked in shapes:
         longest = max([asked.context_tokens, *(sum(chunk) for chunk in asked.chunks)])

@@ -40,6 +40,7 @@ def memory(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as precision.kv_cache=fp8."),
     ] = None,
+    pool: Annotated[str | None, typer.Option(metavar="NAME", help="Of which pool; the first by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
     """Show where memory goes and how many requests fit.
@@ -47,6 +48,7 @@ def memory(
     Nothing is simulated; errors are those of run.
     """
     simulation = prepare(scenario, set_ or ())
+    simulation = simulation.of_pool(simulation.pools[0].name if pool is None else pool)
     report = memory_report(simulation.memory, simulation.workload, simulation.max_context_tokens)
     if as_json:
         typer.echo(json.dumps(_facts(simulation) | report.document(), indent=2))

@@ -17,6 +17,7 @@ from simcore.output.cluster_text import replicas_of
 
 _MOST_TENANTS = 10
 """Tenants that are printed, those with the most requests."""
+_POOL_SHARES = ("busy", "most KV used", "prefix hits")
 
 
 def print_run(result: Result, console: Console) -> None:
@@ -30,6 +31,8 @@ def print_run(result: Result, console: Console) -> None:
         console.print(line, soft_wrap=True)
     if summary["fairness"]:
         print_table(_tenants(summary["fairness"]), console)
+    if "pools" in summary:
+        print_table(_pools(summary["pools"]), console)
     for warning in summary["warnings"]:
         console.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
     for notice in summary["notices"]:
@@ -105,10 +108,12 @@ def _objectives(summary: dict[str, Any]) -> list[str]:
 def _figures(summary: dict[str, Any]) -> list[str]:
     """A line for each line of the table of metrics that has anything to say."""
     kv = summary["kv"]
-    before = {
-        "KV cache": f"{kv['capacity_tokens_per_replica']:,} tokens per replica ({kv['source']}), "
-        f"at most {kv['peak_used_blocks'] / kv['blocks_per_replica']:.1%} used"
-    }
+    before = {}
+    if kv["capacity_tokens_per_replica"] is not None and kv["blocks_per_replica"] is not None:
+        before["KV cache"] = (
+            f"{kv['capacity_tokens_per_replica']:,} tokens per replica ({kv['source']}), "
+            f"at most {kv['peak_used_blocks'] / kv['blocks_per_replica']:.1%} used"
+        )
     after = {"cost": f" ({summary['cost']['price_source']})"}
     found = []
     for line, figures in lines():
@@ -147,6 +152,23 @@ def _tenants(fairness: dict[str, Any]) -> Table:
         )
     if len(tenants) > _MOST_TENANTS:
         table.caption = f"the {_MOST_TENANTS} with the most requests, of {len(tenants):,} tenants"
+    return table
+
+
+def _pools(pools: dict[str, Any]) -> Table:
+    """What each pool did."""
+    table = plain_table("pool", "replicas", "requests", "TTFT mean (s)", "TTFT P99 (s)", *_POOL_SHARES, "USD/h")
+    for name, pool in pools.items():
+        used = pool["kv"]["peak_used_blocks"] / pool["kv"]["blocks_per_replica"]
+        busy, hit_rate = pool["utilisation"]["busy_share"], pool["kv"]["prefix_hit_rate"]
+        table.add_row(
+            escape(name),
+            f"{pool['replicas']:,} × {pool['devices_per_replica']} {pool['accelerator']}",
+            f"{pool['requests']:,}",
+            *(figure(pool["ttft_s"][key]) for key in ("mean", "p99")),
+            *("-" if share is None else f"{share:.1%}" for share in (busy, used, hit_rate)),
+            f"{pool['usd_per_h']:.2f}",
+        )
     return table
 
 

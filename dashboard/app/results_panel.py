@@ -9,12 +9,12 @@ import streamlit as st
 from dashboard.app.panels import downloads, draw, table
 from dashboard.app.session import Checked, pair
 from dashboard.comparison_wording import VERDICT_WORDS, probability, relative, scale_of
-from dashboard.figures.kv_occupancy import kv_occupancy
+from dashboard.figures.kv_occupancy import blocks_of, kv_occupancy
 from dashboard.figures.load import load_over_time, load_per_replica
 from dashboard.figures.overlays import overlay
 from dashboard.figures.step_time import step_time
 from dashboard.figures.throughput import throughput_over_time
-from dashboard.figures.time_bins import coarse_edges, fine_edges, replica_count, run_end_s
+from dashboard.figures.time_bins import coarse_edges, fine_edges, run_end_s
 from dashboard.figures.ttft import ttft_over_time
 from dashboard.formatting import number, seconds, share
 from dashboard.report import render_report
@@ -27,6 +27,7 @@ from simcore.build.explanation import explain_step
 from simcore.core.result import Result
 from simcore.metrics.registry import definition, latencies
 from simcore.metrics.step_bins import StepBins
+from simcore.output.cluster_text import replica_count
 from simcore.output.run_folder import summary_text
 
 _MARKS = {"better": "▲ ", "worse": "▼ "}
@@ -159,13 +160,13 @@ def _over_time(results: Mapping[str, Result]) -> None:
 
 
 def _figures_over_time(result: Result) -> dict[str, go.Figure | None]:
-    end_s, replicas = run_end_s(result), replica_count(result)
+    end_s, replicas = run_end_s(result), replica_count(result.scenario["cluster"])
     fine, coarse = fine_edges(end_s), coarse_edges(end_s, len(result.requests["arrival_s"]))
     bins = StepBins(result.steps, replicas, fine)
     coarse_bins = StepBins(result.steps, replicas, coarse)
     figures = {
         "running and waiting requests": load_over_time(result.requests, result.steps, bins, fine),
-        "KV memory in use": kv_occupancy(result.steps, bins, fine, result.summary["kv"]["blocks_per_replica"]),
+        "KV memory in use": kv_occupancy(result.steps, bins, fine, blocks_of(result.summary)),
         "throughput": throughput_over_time(result.requests, result.steps, coarse_bins, coarse),
         "TTFT by time of arrival": ttft_over_time(result.requests, coarse),
     }

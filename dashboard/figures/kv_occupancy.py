@@ -1,9 +1,11 @@
 """How full KV memory was over time, and when it ran short."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from dashboard.figures.load import add_held
 from dashboard.figures.style import BLUE, GREY, VERMILION, panels, tint
@@ -14,14 +16,27 @@ from simcore.metrics.step_bins import StepBins
 _INVISIBLE = "rgba(0, 0, 0, 0)"
 
 
-def kv_occupancy(steps: Columns, bins: StepBins, edges_s: FloatArray, blocks_per_replica: int) -> go.Figure | None:
+Blocks = int | NDArray[np.int64]
+"""KV blocks of any replica, or of each."""
+
+
+def blocks_of(summary: Mapping[str, Any]) -> Blocks:
+    """The blocks that the replicas of a run have."""
+    alike: int | None = summary["kv"]["blocks_per_replica"]
+    if alike is not None:
+        return alike
+    pools = summary["pools"].values()
+    return np.repeat([pool["kv"]["blocks_per_replica"] for pool in pools], [pool["replicas"] for pool in pools])
+
+
+def kv_occupancy(steps: Columns, bins: StepBins, edges_s: FloatArray, blocks: Blocks) -> go.Figure | None:
     """Share of KV blocks in use, mean over each bin and over replicas, with the range between replicas.
 
     The dashed line is the capacity; marks above it are bins in which requests were preempted.
     """
     if not len(steps["start_s"]):
         return None
-    shares = bins.mean(steps["used_blocks"], steps["used_blocks_at_end"]) / blocks_per_replica
+    shares = bins.mean(steps["used_blocks"], steps["used_blocks_at_end"]) / np.reshape(blocks, (-1, 1))
     figure = panels("time (s)", "KV blocks in use")
     if len(shares) > 1:
         lowest, highest = shares.min(axis=0), shares.max(axis=0)
@@ -34,7 +49,7 @@ def kv_occupancy(steps: Columns, bins: StepBins, edges_s: FloatArray, blocks_per
         y=[1, 1],
         mode="lines",
         line={"color": GREY, "dash": "dash", "width": 1.5},
-        name=f"capacity: {blocks_per_replica:,} blocks a replica",
+        name=f"capacity: {blocks:,} blocks a replica" if isinstance(blocks, int) else "capacity of each replica",
         hoverinfo="skip",
     )
     _mark_preemptions(figure, bins.at_start(steps["preempted_requests"]), edges_s)

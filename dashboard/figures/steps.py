@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.kv_occupancy import Blocks
 from dashboard.figures.style import BLUE, GREEN, GREY, ORANGE, VERMILION, panels
 from dashboard.figures.time_bins import FloatArray
 from simcore.core.result import Columns
@@ -56,11 +57,11 @@ def step_bars(steps: Columns, from_s: float, to_s: float) -> go.Figure | None:
     return figure
 
 
-def kv_map(steps: Columns, bins: StepBins, edges_s: FloatArray, blocks_per_replica: int) -> go.Figure | None:
+def kv_map(steps: Columns, bins: StepBins, edges_s: FloatArray, blocks: Blocks) -> go.Figure | None:
     """The share of each replica's KV blocks in use, a row per replica, dark where memory is full."""
     if not len(steps["start_s"]):
         return None
-    shares = bins.mean(steps["used_blocks"], steps["used_blocks_at_end"]) / blocks_per_replica
+    shares = bins.mean(steps["used_blocks"], steps["used_blocks_at_end"]) / np.reshape(blocks, (-1, 1))
     figure = panels("time (s)", "")
     figure.add_heatmap(
         x=edges_s,

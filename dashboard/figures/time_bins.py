@@ -31,11 +31,6 @@ def coarse_edges(end_s: float, events: int) -> FloatArray:
     return np.linspace(0.0, end_s, bins + 1)
 
 
-def replica_count(result: Result) -> int:
-    """How many replicas the run had, idle ones among them."""
-    return int(result.scenario["cluster"]["replicas"])
-
-
 def events_per_s(times_s: NDArray[Any], edges_s: FloatArray) -> FloatArray:
     """Events in each bin per second of it; NaN in ``times_s`` is an event that never came."""
     return np.histogram(times_s[~np.isnan(times_s)], bins=edges_s)[0] / np.diff(edges_s)

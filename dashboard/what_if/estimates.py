@@ -10,7 +10,7 @@ import numpy as np
 from simcore.build.explanation import Explanation, explain_step
 from simcore.build.memory_report import memory_report
 from simcore.build.simulation import Simulation
-from simcore.core.errors import ServetwinError
+from simcore.core.errors import InputError, ServetwinError
 from simcore.cost.breakdown import StepShape
 from simcore.workload import ClosedLoop, Sessions, Workload
 from simcore.workload.batch import RequestBatch
@@ -50,6 +50,8 @@ class Estimates:
 
 def estimate(simulation: Simulation) -> Estimates:
     """The estimates of a prepared simulation, in some tens of milliseconds."""
+    if (pools := simulation.scenario.cluster.pools) is not None:
+        raise InputError("cluster.pools", [pool.name for pool in pools], "none on this page, where replicas are alike")
     prompt, output = mean_lengths(simulation.workload)
     longest = simulation.max_context_tokens
     prompt = min(prompt, max(longest - output, 1))

@@ -4,6 +4,7 @@ import numpy as np
 
 from simcore.core.result import Result
 from simcore.cost.breakdown import StepShape
+from simcore.output.cluster_text import replica_count
 
 TIME_NAMES = {
     "decode": "steps that decode alone",
@@ -27,7 +28,7 @@ def time_shares(result: Result) -> dict[str, float]:
         "prefill": float(spans_s[prompts & ~decodes].sum()),
     }
     busy_s = sum(spent.values())
-    whole_s = max(float(result.summary["run"]["simulated_s"]) * int(result.scenario["cluster"]["replicas"]), busy_s)
+    whole_s = max(float(result.summary["run"]["simulated_s"]) * replica_count(result.scenario["cluster"]), busy_s)
     if not whole_s:
         return {**dict.fromkeys(spent, 0.0), "idle": 1.0}
     return {name: value / whole_s for name, value in spent.items()} | {"idle": 1 - busy_s / whole_s}

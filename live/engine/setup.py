@@ -133,7 +133,7 @@ def live_cluster(
     )
     replica = LiveReplica(clock, parts.scheduler, simulation.cost, recorder, config, runner, vocabulary, keep_plans)
     # What links would take is not what copies take.
-    return SimulatedCluster((replica,), (replica,), (), (replace(parts.offloading, links=()),))
+    return SimulatedCluster.of_one(replica, replace(parts.offloading, links=()))
 
 
 def live_document(document: Mapping[str, Any], config: DecoderConfig, settings: LiveSettings) -> dict[str, Any]:
@@ -172,6 +172,9 @@ def _blocks(config: DecoderConfig, memory: Mapping[str, Any], settings: LiveSett
 def check_scenario(simulation: Simulation) -> None:
     """Refuse what the live engine does not do; raises ``InputError``."""
     scenario, memory = simulation.scenario, simulation.scenario.memory
+    if scenario.cluster.pools is not None:
+        names = [pool.name for pool in scenario.cluster.pools]
+        raise InputError("cluster.pools", names, "none: a live engine has one device")
     for field in ("replicas", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel"):
         if (value := getattr(scenario.cluster, field)) != 1:
             raise InputError(f"cluster.{field}", value, "1: a live engine has one device")

@@ -1,16 +1,15 @@
 """The replicas of a scenario on the virtual clock."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simcore.build.memory_plan import MemoryPlan
+from simcore.build.pool import PreparedPool
 from simcore.build.replica import ReplicaParts, further_batch, replica_parts
 from simcore.build.warm_up import warm_up
 from simcore.core.clock import to_ns
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
-from simcore.models import ModelSpec
 from simcore.recording.recorder import Recorder
-from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
 from simcore.service.clock import Clock
 from simcore.service.pipeline import InFlightBatch, Pipeline
@@ -19,8 +18,8 @@ from simcore.workload import Workload, has_contents
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedCluster:
-    """The replicas of a service, all batches that they have in flight, their stages, and what lies below their memory.
+class ReplicaGroup:
+    """The replicas of a pool, all batches that they have in flight, their stages, and what lies below their memory.
 
     A replica without pipeline stages has one batch: itself.
     """
@@ -31,42 +30,77 @@ class SimulatedCluster:
     offloadings: tuple[Offloading, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedCluster:
+    """The replicas of a service, pool by pool."""
+
+    pools: tuple[ReplicaGroup, ...]
+
+    @classmethod
+    def of_one(cls, replica: Replica, offloading: Offloading) -> "SimulatedCluster":
+        """A cluster of one replica."""
+        return cls((ReplicaGroup((replica,), (replica,), (), (offloading,)),))
+
+    @property
+    def replicas(self) -> tuple[Replica, ...]:
+        """All replicas, those of the first pool first."""
+        return tuple(replica for pool in self.pools for replica in pool.replicas)
+
+    @property
+    def batches(self) -> tuple[Replica, ...]:
+        """All batches in flight, in the same order."""
+        return tuple(batch for pool in self.pools for batch in pool.batches)
+
+    @property
+    def offloadings(self) -> tuple[Offloading, ...]:
+        """What lies below the memory of each replica."""
+        return tuple(offloading for pool in self.pools for offloading in pool.offloadings)
+
+
 def build_cluster(
     clock: Clock,
     recorder: Recorder,
-    scenario: Scenario,
-    spec: ModelSpec,
-    plan: MemoryPlan,
+    pools: Sequence[PreparedPool],
     workload: Workload,
-    cost: StepCost,
-    pipeline_cost: PipelineCost | None,
     fast_forward: bool,
     check: bool,
 ) -> SimulatedCluster:
-    """All replicas of a scenario, their prefix caches warmed up, ready for requests."""
-    count = scenario.cluster.replicas
-    config = ReplicaConfig(
-        to_ns(scenario.measurement.warmup_s),
-        count == 1,
-        fast_forward,
-        check,
-        scenario.host.async_scheduling,
-        scenario.workload.gives_up,
-    )
+    """All replicas of all pools, their prefix caches warmed up, ready for requests."""
+    alone = sum(pool.replicas for pool in pools) == 1
+    groups: list[ReplicaGroup] = []
+    first = 0
+    for pool in pools:
+        config = ReplicaConfig(
+            to_ns(pool.scenario.measurement.warmup_s),
+            alone,
+            fast_forward,
+            check,
+            pool.scenario.host.async_scheduling,
+            pool.scenario.workload.gives_up,
+        )
+        groups.append(_group(clock, recorder, pool, workload, config, first))
+        first += pool.replicas
+    return SimulatedCluster(tuple(groups))
+
+
+def _group(
+    clock: Clock, recorder: Recorder, pool: PreparedPool, workload: Workload, config: ReplicaConfig, first: int
+) -> ReplicaGroup:
+    """The replicas of a pool, which are numbered from ``first``."""
     replicas: list[Replica] = []
     pipelines: list[Pipeline] = []
     offloadings: list[Offloading] = []
-    for index in range(count):
-        parts = replica_parts(scenario, spec, plan, clock, cost, has_contents(workload))
-        warm_up(parts.memory, scenario, workload)
+    for index in range(first, first + pool.replicas):
+        parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, has_contents(workload))
+        warm_up(parts.memory, pool.scenario, workload)
         offloadings.append(parts.offloading)
-        if pipeline_cost is None:
-            replicas.append(Replica(clock, index, parts.scheduler, cost, recorder, config))
+        if pool.pipeline is None:
+            replicas.append(Replica(clock, index, parts.scheduler, pool.cost, recorder, config))
         else:
-            pipelines.append(_pipeline(clock, index, parts, cost, recorder, config, pipeline_cost))
+            pipelines.append(_pipeline(clock, index, parts, pool.cost, recorder, config, pool.pipeline))
             replicas.append(pipelines[-1].lanes[0])
     batches = [lane for pipeline in pipelines for lane in pipeline.lanes] or replicas
-    return SimulatedCluster(tuple(replicas), tuple(batches), tuple(pipelines), tuple(offloadings))
+    return ReplicaGroup(tuple(replicas), tuple(batches), tuple(pipelines), tuple(offloadings))
 
 
 def _pipeline(

@@ -1,7 +1,7 @@
 """Run a scenario from its document to its result."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -9,39 +9,33 @@ from typing import Any
 from policies.admission import Admission
 from simcore.build.assumed import assumed, too_long_a_context
 from simcore.build.cluster import SimulatedCluster, build_cluster
-from simcore.build.memory_plan import MemoryPlan, kv_format
-from simcore.build.offloading import build_offloading
-from simcore.build.parallelism import check_parallelism
-from simcore.build.prices import host_overhead, kernel_prices, pipeline_cost, step_cost
-from simcore.build.recurrent_state import check_recurrent_state
-from simcore.build.retention import with_retention
-from simcore.build.warm_up import check_warm_up, with_pins
+from simcore.build.memory_plan import MemoryPlan
+from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.core.clock import to_ns
-from simcore.core.errors import InputError, ServetwinError
+from simcore.core.errors import InputError, ServetwinError, UnknownNameError
 from simcore.core.result import Columns, Result
 from simcore.core.token_gaps import merged
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
-from simcore.hardware import Accelerator, load_accelerator
-from simcore.memory.kv_bytes import kv_bytes_per_token
+from simcore.hardware import Accelerator
 from simcore.metrics.distribution import cumulative_points_of_gaps
-from simcore.metrics.run_facts import RunFacts
+from simcore.metrics.run_facts import PoolFacts, RunFacts
 from simcore.metrics.summary import summarise
 from simcore.metrics.tables import request_table, step_table
 from simcore.metrics.transfers import transfer_table
 from simcore.models import ModelSpec, load_model
 from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario, parse_scenario
-from simcore.scenario.named_senders import check_named_senders
 from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
-from simcore.scenario.sections import Cluster
+from simcore.scenario.pools import pool_scenarios
 from simcore.service.api_server import ApiServer
 from simcore.service.clock import Clock
+from simcore.service.replica_limits import ReplicaLimits
 from simcore.service.service import Progress, Router, closed_loop, open_loop
 from simcore.service.session_sender import SessionSender
-from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, has_contents, samples_per_request
+from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, samples_per_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +43,38 @@ class Simulation:
     """A checked scenario with everything loaded that it names, ready to run."""
 
     scenario: Scenario
-    spec: ModelSpec
-    accelerator: Accelerator
-    cost: StepCost
     workload: Workload
-    memory: MemoryPlan
     max_context_tokens: int
-    pipeline: PipelineCost | None = None
-    """Prices by stage, where there are several; ``cost`` is of all their layers together."""
+    pools: tuple[PreparedPool, ...]
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model, as the first pool runs it."""
+        return self.pools[0].spec
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """That of the first pool."""
+        return self.pools[0].accelerator
+
+    @property
+    def cost(self) -> StepCost:
+        """What steps of the first pool cost."""
+        return self.pools[0].cost
+
+    @property
+    def pipeline(self) -> PipelineCost | None:
+        """The same by stage, where there are several."""
+        return self.pools[0].pipeline
+
+    @property
+    def memory(self) -> MemoryPlan:
+        """The memory of a replica of the first pool."""
+        return self.pools[0].memory
 
     @property
     def total_blocks(self) -> int:
-        """KV blocks that the requests of one replica can hold."""
+        """KV blocks that the requests of such a replica can hold."""
         return self.memory.request_blocks
 
     @classmethod
@@ -71,32 +85,18 @@ class Simulation:
         whatever a user can get wrong, before anything runs.
         """
         scenario = with_absolute_paths(parse_scenario(document), base_dir)
-        memory = scenario.memory
         spec = load_model(scenario.model) if spec is None else spec
-        spec = with_retention(spec, memory.retention, memory.block_size_tokens)
-        accelerator = load_accelerator(scenario.cluster.accelerator)
-        check_parallelism(scenario, spec, accelerator)
-        _check_routing(scenario.cluster)
+        _check_routing(scenario)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
-        check_named_senders(scenario, workload)
-        check_recurrent_state(scenario, spec, has_contents(workload))
-        plan = MemoryPlan.of(scenario, spec, accelerator, has_contents(workload))
-        check_warm_up(scenario, workload, has_contents(workload))
-        plan = with_pins(plan, scenario, spec, workload)
-        _check_samples(scenario, samples_per_request(workload))
-        build_offloading(scenario, plan, Clock())  # so that what is wrong with it is told now
-        prices = kernel_prices(scenario, spec, accelerator)
-        host = host_overhead(scenario, prices.profile)
-        return cls(
-            scenario,
-            spec,
-            accelerator,
-            step_cost(scenario, spec, prices, host),
-            workload,
-            plan,
-            _max_context_tokens(scenario, spec),
-            pipeline_cost(scenario, spec, prices, host),
-        )
+        pools = tuple(prepare_pools(scenario, spec, workload))
+        return cls(scenario, workload, _max_context_tokens(scenario, spec), pools)
+
+    def of_pool(self, name: str) -> "Simulation":
+        """The simulation with one pool alone; raises ``UnknownNameError`` if there is none of this name."""
+        named = {pool.name: pool for pool in self.pools}
+        if name not in named:
+            raise UnknownNameError("--pool", name, filter(None, named))
+        return replace(self, scenario=named[name].scenario, pools=(named[name],))
 
     def run(self, progress: Progress | None = None, fast_forward: bool = True, check: bool = False) -> Result:
         """Simulate; ``progress`` is told how many requests have arrived.
@@ -105,8 +105,7 @@ class Simulation:
         every step.
         """
         clock, recorder = Clock(), Recorder()
-        described = self.scenario, self.spec, self.memory, self.workload
-        cluster = build_cluster(clock, recorder, *described, self.cost, self.pipeline, fast_forward, check)
+        cluster = build_cluster(clock, recorder, self.pools, self.workload, fast_forward, check)
         return self.run_on(clock, recorder, cluster, progress)
 
     def run_on(
@@ -146,13 +145,21 @@ class Simulation:
         return Router(
             clock,
             cluster.replicas,
+            self._limits(cluster),
             build_policy("routing", scenario.cluster.routing, "cluster.routing"),
             self.max_context_tokens,
             recorder,
             admission,
             samples_per_request(self.workload),
-            self.memory.group_blocks if scenario.cluster.data_parallel > 1 else None,
         )
+
+    def _limits(self, cluster: SimulatedCluster) -> list[ReplicaLimits]:
+        """What the replicas of each pool could serve, once for each replica."""
+        found: list[ReplicaLimits] = []
+        for pool, group in zip(self.pools, cluster.pools, strict=True):
+            blocks = pool.memory.group_blocks if pool.scenario.cluster.data_parallel > 1 else None
+            found += [ReplicaLimits(group.replicas[0].scheduler, blocks)] * len(group.replicas)
+        return found
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -185,29 +192,12 @@ class Simulation:
         requests, steps = request_table(recorder, samples), step_table(recorder)
         facts = RunFacts(
             scenario=scenario,
-            accelerator=self.accelerator,
-            cost=self.cost,
-            total_blocks=self.total_blocks,
-            block_tables=len(self.memory.layout.groups),
-            kv_bytes_per_token=kv_bytes_per_token(
-                self.spec, kv_format(scenario, self.spec), sharing_layers=scenario.memory.kv_sharing_layers
-            ),
-            work=tuple(batch.log.work for batch in cluster.batches),
-            ranges=tuple(batch.log.ranges for batch in cluster.batches),
-            peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in cluster.replicas),
+            pools=tuple(self._pool_facts(cluster)),
             first_tokens=recorder.first_tokens_after(to_ns(scenario.measurement.warmup_s)),
-            notices=(
-                *getattr(self.workload, "notices", ()),
-                *assumed(scenario, self.workload),
-                *too_long_a_context(self.memory, self.max_context_tokens),
-                *notices,
-                *self._memory_notices(requests),
-            ),
+            notices=tuple(dict.fromkeys(self._notices(notices, requests))),
             cut_off=cut_off,
             simulation_wall_s=simulated - started,
-            offloadings=cluster.offloadings,
             transfers=transfers,
-            pipelines=cluster.pipelines,
             measured_on=measured_on,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
@@ -215,33 +205,50 @@ class Simulation:
         summary = summarise(facts, requests, steps, gaps, all_gaps, started)
         return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps), transfers)
 
-    def _memory_notices(self, requests: Columns) -> tuple[str, ...]:
+    def _pool_facts(self, cluster: SimulatedCluster) -> Iterator[PoolFacts]:
+        first = 0
+        for pool, group in zip(self.pools, cluster.pools, strict=True):
+            yield PoolFacts(
+                name=pool.name,
+                scenario=pool.scenario,
+                accelerator=pool.accelerator,
+                cost=pool.cost,
+                first_replica=first,
+                total_blocks=pool.memory.request_blocks,
+                block_tables=len(pool.memory.layout.groups),
+                kv_bytes_per_token=pool.kv_bytes_per_token,
+                work=tuple(batch.log.work for batch in group.batches),
+                ranges=tuple(batch.log.ranges for batch in group.batches),
+                peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in group.replicas),
+                offloadings=group.offloadings,
+                pipelines=group.pipelines,
+            )
+            first += pool.replicas
+
+    def _notices(self, of_sessions: Sequence[str], requests: Columns) -> Iterator[str]:
+        """What a user should know of the run, pool by pool where pools are stated."""
         finished = requests["state"] == "finished"
         samples = samples_per_request(self.workload)
-        return self.memory.notices((requests["prompt_tokens"] + requests["output_tokens"] // samples)[finished])
+        tokens = (requests["prompt_tokens"] + requests["output_tokens"] // samples)[finished]
+        yield from getattr(self.workload, "notices", ())
+        for pool in self.pools:
+            yield from assumed(pool.scenario, self.workload)
+            yield from too_long_a_context(pool.memory, self.max_context_tokens)
+        yield from of_sessions
+        for pool in self.pools:
+            yield from pool.memory.notices(tokens)
 
 
-def _check_routing(cluster: Cluster) -> None:
+def _check_routing(scenario: Scenario) -> None:
+    replicas = sum(alone.cluster.replicas for alone in pool_scenarios(scenario))
     try:
-        build_policy("routing", cluster.routing, "cluster.routing").check_replicas(cluster.replicas)
+        build_policy("routing", scenario.cluster.routing, "cluster.routing").check_replicas(replicas)
     except ValueError as error:
         raise ServetwinError(f"cluster.routing.{error}.") from error
 
 
 def _by_request(progress: Progress, samples: int) -> Progress:
     return lambda sequences: progress(sequences // samples)
-
-
-def _check_samples(scenario: Scenario, samples: int) -> None:
-    """Refuse what would not treat the samples of a request as engines do, or could not tell them apart."""
-    radix = scenario.memory.prefix_caching and scenario.memory.prefix_cache.index == "radix"
-    reasons = {
-        "memory.prefix_cache.index is radix, where samples of one step do not find each other's prompt": radix,
-        "hits in memory.tiers are counted by request": bool(scenario.memory.tiers),
-    }
-    for reason, holds in reasons.items():
-        if samples > 1 and holds:
-            raise InputError("workload.samples", samples, f"1, since {reason}")
 
 
 def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:

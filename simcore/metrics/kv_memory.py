@@ -7,31 +7,37 @@ import numpy as np
 from simcore.core.result import Columns
 from simcore.metrics.arrays import Float64Array
 from simcore.metrics.definitions import prefix_hit_rate
-from simcore.metrics.run_facts import RunFacts
+from simcore.metrics.run_facts import PoolFacts, RunFacts, common
 from simcore.metrics.transfers import tier_figures
 
 
 def kv_figures(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
     """The section ``kv`` of a summary."""
-    scenario = facts.scenario
-    block_size = scenario.memory.block_size_tokens
+    pools, warmup_s = facts.pools, facts.scenario.measurement.warmup_s
     # Within a row blocks grow about evenly.
     mean_blocks = (steps["used_blocks"] + steps["used_blocks_at_end"]) / 2
     held = float((mean_blocks * _until_next_s(steps)).sum())
-    all_blocks = facts.total_blocks * scenario.cluster.replicas
-    admitted = requests["first_scheduled_s"] >= scenario.measurement.warmup_s
+    all_blocks = sum(pool.total_blocks * pool.replicas for pool in pools)
+    admitted = requests["first_scheduled_s"] >= warmup_s
     hit_rate = prefix_hit_rate(requests["cached_tokens"][admitted], requests["prompt_tokens"][admitted])
+    given = {pool.scenario.memory.num_gpu_blocks is not None for pool in pools}
     return {
-        "block_size_tokens": block_size,
-        "blocks_per_replica": facts.total_blocks,
-        "capacity_tokens_per_replica": facts.total_blocks // facts.block_tables * block_size,
-        "bytes_per_token": facts.kv_bytes_per_token,
-        "peak_used_blocks": facts.peak_used_blocks,
+        "block_size_tokens": common(_block_size(pool) for pool in pools),
+        "blocks_per_replica": common(pool.total_blocks for pool in pools),
+        "capacity_tokens_per_replica": common(
+            pool.total_blocks // pool.block_tables * _block_size(pool) for pool in pools
+        ),
+        "bytes_per_token": common(pool.kv_bytes_per_token for pool in pools),
+        "peak_used_blocks": max(pool.peak_used_blocks for pool in pools),
         "mean_used_share": held / (all_blocks * end_s) if end_s else None,
-        "prefix_hit_rate": hit_rate if scenario.memory.prefix_caching else None,
+        "prefix_hit_rate": hit_rate if any(pool.scenario.memory.prefix_caching for pool in pools) else None,
         "tiers": tier_figures(facts.offloadings, requests, admitted),
-        "source": "computed" if scenario.memory.num_gpu_blocks is None else "given",
+        "source": "partly given" if len(given) > 1 else "given" if True in given else "computed",
     }
+
+
+def _block_size(pool: PoolFacts) -> int:
+    return pool.scenario.memory.block_size_tokens
 
 
 def _until_next_s(steps: Columns) -> Float64Array:

@@ -9,7 +9,7 @@ from simcore.cost.price_shares import MOST_OUTSIDE, price_shares, unmeasured
 from simcore.cost.profile_choice import ROOFLINE
 from simcore.cost.slow_experts import slower_than_bf16
 from simcore.hardware import Accelerator
-from simcore.metrics.run_facts import RunFacts
+from simcore.metrics.run_facts import PoolFacts, RunFacts, common
 from simcore.scenario import Scenario
 
 _UNCALIBRATED = (
@@ -31,28 +31,64 @@ def pricing_figures(facts: RunFacts, steps: Columns) -> dict[str, Any]:
     """The section ``pricing`` of a summary."""
     if facts.measured_on is not None:
         return _measured(facts.measured_on)
-    busy_s = float((steps["end_s"] - steps["start_s"]).sum())
-    if facts.pipelines:  # of the time in flight, that in which a stage computed or sent
-        busy_s = to_s(sum(pipeline.computed_ns + pipeline.sent_ns for pipeline in facts.pipelines))
-    cost = facts.pipelines[0].cost if facts.pipelines else facts.cost
-    shares = price_shares(cost, facts.work, facts.ranges, busy_s)
-    profile = facts.cost.prices.profile
+    found = [_of_pool(pool, steps) for pool in facts.pools]
+    return found[0][0] if len(found) == 1 else _together([pool.name for pool in facts.pools], found)
+
+
+def _of_pool(pool: PoolFacts, steps: Columns) -> tuple[dict[str, Any], float]:
+    """The section of one pool, and the time that was priced."""
+    own = pool.of_pool(steps)
+    busy_s = float((steps["end_s"] - steps["start_s"])[own].sum())
+    if pool.pipelines:  # of the time in flight, that in which a stage computed or sent
+        busy_s = to_s(sum(pipeline.computed_ns + pipeline.sent_ns for pipeline in pool.pipelines))
+    shares = price_shares(pool.priced, pool.work, pool.ranges, busy_s)
+    profile = pool.cost.prices.profile
     missing: list[str] = []
     if profile is None:
-        name, note = None, _UNCALIBRATED.format(without_profile(facts.scenario, facts.accelerator))
+        name, note = None, _UNCALIBRATED.format(without_profile(pool.scenario, pool.accelerator))
     else:
-        name, missing = profile.name, unmeasured(facts.cost)
+        name, missing = profile.name, unmeasured(pool.cost)
         note = _CALIBRATED.format(inside=1 - shares.outside, profile=name, host=shares.by_source.get(HOST, 0.0))
         if missing:
             note = f"{note} {_UNMEASURED.format(name, ', '.join(missing))}"
-    return {
+    section = {
         "profile": name,
-        "fallback_profiles": {kind: other.name for kind, other in sorted(facts.cost.prices.fallback_profiles.items())},
+        "fallback_profiles": {kind: other.name for kind, other in sorted(pool.cost.prices.fallback_profiles.items())},
         "shares": shares.by_source,
         "outside_calibrated_range": shares.outside,
         "unmeasured": missing,
-        "slower_than_bf16": [] if profile is None else slower_than_bf16(facts.cost),
+        "slower_than_bf16": [] if profile is None else slower_than_bf16(pool.cost),
         "note": note,
+    }
+    return section, busy_s
+
+
+def _together(names: list[str], found: list[tuple[dict[str, Any], float]]) -> dict[str, Any]:
+    """The section of several pools: shares weigh by the time priced; profiles are told apart where they differ."""
+    sections = [section for section, _ in found]
+    all_s = sum(busy_s for _, busy_s in found)
+    weights = [busy_s / all_s if all_s else 1 / len(found) for _, busy_s in found]
+    sources = dict.fromkeys(source for section in sections for source in section["shares"])
+    notes = dict.fromkeys(section["note"] for section in sections)
+    told = [f"Pool {name}: {section['note']}" for name, section in zip(names, sections, strict=True)]
+    return {
+        "profile": common(section["profile"] for section in sections)
+        or " and ".join(dict.fromkeys(section["profile"] or ROOFLINE for section in sections)),
+        "fallback_profiles": {
+            kind: name for section in sections for kind, name in section["fallback_profiles"].items()
+        },
+        "shares": {
+            source: sum(
+                weight * section["shares"].get(source, 0.0) for weight, section in zip(weights, sections, strict=True)
+            )
+            for source in sources
+        },
+        "outside_calibrated_range": sum(
+            weight * section["outside_calibrated_range"] for weight, section in zip(weights, sections, strict=True)
+        ),
+        "unmeasured": list(dict.fromkeys(kind for section in sections for kind in section["unmeasured"])),
+        "slower_than_bf16": list(dict.fromkeys(kind for section in sections for kind in section["slower_than_bf16"])),
+        "note": sections[0]["note"] if len(notes) == 1 else " ".join(told),
     }
 
 

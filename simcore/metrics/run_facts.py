@@ -1,42 +1,53 @@
 """What a summary needs of a run beside its tables."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from simcore.core.result import Columns
+from simcore.cost.pipeline import PipelineCost
 from simcore.cost.price_shares import RangeCounter
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
+from simcore.metrics.arrays import Mask
 from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
 from simcore.service.pipeline import Pipeline
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What the tables do not say.
+class PoolFacts:
+    """What the tables do not say of like replicas, which are numbered from ``first_replica``.
 
-    ``first_tokens`` counts those that came after the warm-up, of every sample. ``cut_off`` says that the run ended
-    before all was done. ``measured_on`` names the machine whose times these are; None where they were simulated.
+    ``scenario`` has the pool as its whole cluster; ``name`` is empty where no pools are stated.
     """
 
+    name: str
     scenario: Scenario
     accelerator: Accelerator
     cost: StepCost
+    first_replica: int
     total_blocks: int
     block_tables: int
     kv_bytes_per_token: int
     work: tuple[WorkCounter, ...]
     ranges: tuple[RangeCounter, ...]
     peak_used_blocks: int
-    first_tokens: int
-    notices: tuple[str, ...]
-    cut_off: bool
-    simulation_wall_s: float
     offloadings: tuple[Offloading, ...] = ()
-    transfers: Columns = field(default_factory=dict)
     pipelines: tuple[Pipeline, ...] = ()
-    measured_on: str | None = None
+
+    @property
+    def replicas(self) -> int:
+        """How many there are."""
+        return self.scenario.cluster.replicas
+
+    @property
+    def priced(self) -> StepCost | PipelineCost:
+        """By what steps were priced: by stage, where there are several."""
+        return self.pipelines[0].cost if self.pipelines else self.cost
 
     @property
     def price_usd_per_h(self) -> float:
@@ -54,6 +65,53 @@ class RunFacts:
 
     @property
     def usd_per_h(self) -> float:
+        """The price of all accelerators of the pool."""
+        return self.price_usd_per_h * self.replicas * self.scenario.cluster.devices_per_replica
+
+    def of_pool(self, rows: Columns) -> Mask:
+        """The rows of a table that are of its replicas."""
+        mask: Mask = (rows["replica"] >= self.first_replica) & (rows["replica"] < self.first_replica + self.replicas)
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the tables do not say.
+
+    ``first_tokens`` counts those that came after the warm-up, of every sample. ``cut_off`` says that the run ended
+    before all was done. ``measured_on`` names the machine whose times these are; None where they were simulated.
+    """
+
+    scenario: Scenario
+    pools: tuple[PoolFacts, ...]
+    first_tokens: int
+    notices: tuple[str, ...]
+    cut_off: bool
+    simulation_wall_s: float
+    transfers: Columns = field(default_factory=dict)
+    measured_on: str | None = None
+
+    @property
+    def offloadings(self) -> tuple[Offloading, ...]:
+        """What lies below the memory of each replica."""
+        return tuple(offloading for pool in self.pools for offloading in pool.offloadings)
+
+    @property
+    def price_source(self) -> str:
+        """Where the prices of accelerators come from."""
+        return " and ".join(dict.fromkeys(pool.price_source for pool in self.pools))
+
+    @property
+    def usd_per_h(self) -> float:
         """The price of all accelerators."""
-        cluster = self.scenario.cluster
-        return self.price_usd_per_h * cluster.replicas * cluster.devices_per_replica
+        return sum(pool.usd_per_h for pool in self.pools)
+
+    def of(self, pool: PoolFacts) -> "RunFacts":
+        """The facts of one pool alone."""
+        return replace(self, pools=(pool,))
+
+
+def common(values: Iterable[T]) -> T | None:
+    """The value that all have, None if they differ."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else None

@@ -14,6 +14,7 @@ from simcore.metrics.fairness import fairness
 from simcore.metrics.kv_memory import kv_figures
 from simcore.metrics.measured import MeasuredRun
 from simcore.metrics.objectives import kept_all, missed_any, objectives
+from simcore.metrics.pools import pool_figures
 from simcore.metrics.pricing import pricing_figures, pricing_warnings
 from simcore.metrics.registry import figures, latencies
 from simcore.metrics.run_facts import RunFacts
@@ -82,6 +83,8 @@ def summarise(
         },
         "pricing": pricing,
     }
+    if pools := pool_figures(facts, requests, steps, end_s):
+        summary["pools"] = pools
     _add_figures(summary, run)
     summary["cost"]["price_source"] = facts.price_source
     summary |= {"warnings": _warnings(run, summary), "notices": list(facts.notices)}

@@ -49,9 +49,13 @@ def link_figures(offloadings: Sequence[Offloading], transfers: Columns, end_s: f
 def tier_figures(
     offloadings: Sequence[Offloading], requests: Columns, admitted: NDArray[np.bool_]
 ) -> dict[str, Any] | None:
-    """By tier: blocks it holds per replica, and share of the prompt tokens of ``admitted`` requests that it had."""
+    """By tier: blocks it holds per replica, and share of the prompt tokens of ``admitted`` requests that it had.
+
+    None without tiers, and where replicas do not have the same ones.
+    """
     chains = [offloading.tiers for offloading in offloadings if offloading.tiers is not None]
-    if not chains:
+    alike = {tuple((tier.name, tier.capacity_blocks) for tier in chain.tiers) for chain in chains}
+    if len(alike) != 1 or len(chains) < len(offloadings):
         return None
     tiers = chains[0].tiers
     prompts, cached = requests["prompt_tokens"][admitted], requests["cached_tokens"][admitted]

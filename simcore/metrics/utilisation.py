@@ -1,22 +1,23 @@
 """How busy replicas were, and with what."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from simcore.core.clock import to_s
 from simcore.core.result import Columns
-from simcore.metrics.run_facts import RunFacts
+from simcore.metrics.run_facts import PoolFacts, RunFacts
 from simcore.service.pipeline import Pipeline
 
 
 def utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
     """The section ``utilisation`` of a summary."""
-    time_s = end_s * len(facts.work)
+    work = [each for pool in facts.pools for each in pool.work]
+    time_s = end_s * len(work)
     span_s = steps["end_s"] - steps["start_s"]
     busy_s = float(span_s.sum())
-    step_count = sum(work.steps for work in facts.work)
+    step_count = sum(each.steps for each in work)
     decode_tokens = int((steps["decoding_requests"] * steps["steps"]).sum())
     figures: dict[str, Any] = {
         "steps": step_count,
@@ -26,20 +27,28 @@ def utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: float
     shares = ("busy_share", "host_share_of_busy", "mfu", "mbu", "mean_decode_batch")
     if not step_count:
         return figures | dict.fromkeys((*shares, "mean_running_requests", "mean_waiting_requests"))
-    priced = facts.pipelines[0].cost if facts.pipelines else facts.cost
-    peak_flops = facts.cost.peak_flops_per_s * time_s
-    peak_bytes = facts.accelerator.memory_bandwidth_bytes_per_s * time_s
     running_s = float((steps["running_requests"] * span_s).sum())
     return figures | {
         "busy_share": busy_s / time_s,
-        "host_share_of_busy": sum(work.host_s(priced) for work in facts.work) / busy_s,
-        "mfu": sum(work.flops(facts.cost) for work in facts.work) / peak_flops,
-        "mbu": sum(work.moved_bytes(facts.cost) for work in facts.work) / peak_bytes,
+        "host_share_of_busy": sum(each.host_s(pool.priced) for pool in facts.pools for each in pool.work) / busy_s,
+        "mfu": _done(facts, lambda pool: sum(each.flops(pool.cost) for each in pool.work))
+        / _possible(facts, end_s, lambda pool: pool.cost.peak_flops_per_s),
+        "mbu": _done(facts, lambda pool: sum(each.moved_bytes(pool.cost) for each in pool.work))
+        / _possible(facts, end_s, lambda pool: pool.accelerator.memory_bandwidth_bytes_per_s),
         "mean_decode_batch": decode_tokens / step_count,
         "mean_running_requests": running_s / end_s,
         "mean_waiting_requests": max(_in_system_s(requests, end_s) - running_s, 0.0) / end_s,
-        **_pipeline(facts.pipelines, end_s),
+        **_pipeline([pipeline for pool in facts.pools for pipeline in pool.pipelines], end_s),
     }
+
+
+def _done(facts: RunFacts, of_pool: Callable[[PoolFacts], float]) -> float:
+    return sum(of_pool(pool) for pool in facts.pools)
+
+
+def _possible(facts: RunFacts, end_s: float, peak_per_s: Callable[[PoolFacts], float]) -> float:
+    """What all replicas could have done at their peaks."""
+    return sum(peak_per_s(pool) * (end_s * len(pool.work)) for pool in facts.pools)
 
 
 def _pipeline(pipelines: Sequence[Pipeline], end_s: float) -> dict[str, Any]:

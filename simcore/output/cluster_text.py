@@ -1,6 +1,6 @@
 """A cluster in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -25,7 +25,31 @@ def described(cluster: Mapping[str, Any]) -> str:
     return f"{devices} {cluster['accelerator']}{split}"
 
 
+def pools_of(cluster: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The pools of a cluster; where all replicas are alike, that section itself."""
+    pools: Sequence[Mapping[str, Any]] = cluster.get("pools") or [cluster]
+    return pools
+
+
+def replica_count(cluster: Mapping[str, Any]) -> int:
+    """The replicas of all pools."""
+    return sum(int(pool.get("replicas", 1)) for pool in pools_of(cluster))
+
+
 def replicas_of(cluster: Mapping[str, Any]) -> str:
-    """All of a cluster, such as "1 replica × 1 h100-sxm" or "2 replicas × 8 h100-sxm (tensor 4, pipeline 2)"."""
-    count = int(cluster.get("replicas", 1))
-    return f"{count:,} replica{'' if count == 1 else 's'} × {described(cluster)}"
+    """All of a cluster, such as "1 replica × 1 h100-sxm", or "2 replicas × 1 h200-sxm (a), 1 replica × 8 l4 (b)"."""
+    return ", ".join(_like_replicas(pool) for pool in pools_of(cluster))
+
+
+def _like_replicas(pool: Mapping[str, Any]) -> str:
+    count = int(pool.get("replicas", 1))
+    name = f" ({pool['name']})" if "name" in pool else ""
+    return f"{count:,} replica{'' if count == 1 else 's'} × {described(pool)}{name}"
+
+
+def replica_name(summary: Mapping[str, Any], replica: int) -> str:
+    """A replica of a run by its number, with its pool where pools are stated."""
+    for name, pool in summary.get("pools", {}).items():
+        if 0 <= replica - pool["first_replica"] < pool["replicas"]:
+            return f"{name}: replica {replica}"
+    return f"replica {replica}"

@@ -20,6 +20,7 @@ from simcore.core.errors import InputError
 from simcore.core.files import writing
 from simcore.core.result import Columns, Result
 from simcore.metrics.step_bins import time_passed
+from simcore.output.cluster_text import replica_name
 from simcore.output.transfer_tracks import track_names, transfer_events
 
 Event = dict[str, Any]
@@ -166,7 +167,7 @@ def _counter_changes(steps: Columns) -> tuple[NDArray[np.bool_], NDArray[np.bool
 
 def _names(result: Result, with_notes: bool) -> Iterator[Event]:
     replicas = np.union1d(result.steps["replica"], result.requests["replica"]).astype(np.int64).tolist()
-    processes = [(_FIRST_REPLICA_PID + replica, f"replica {replica}") for replica in replicas]
+    processes = [(_FIRST_REPLICA_PID + replica, replica_name(result.summary, replica)) for replica in replicas]
     if with_notes:
         processes.insert(0, (_NOTES_PID, "about this timeline"))
     for pid, name in processes:

@@ -13,6 +13,7 @@ from simcore.core.yaml_text import parse_yaml, read_yaml, yaml_problem
 from simcore.engines import DEFAULT_ENGINE, engine_names, load_engine
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
 from simcore.scenario.policy_choice import complete_policy, with_data_groups, with_limits_of_groups, with_objectives
+from simcore.scenario.pools import in_pool, merged, pool_documents, whole_pool
 from simcore.scenario.renamed import refuse_old_names
 from simcore.scenario.sections import Scenario
 
@@ -71,11 +72,25 @@ def parse_scenario(document: Mapping[str, Any]) -> Scenario:
     """
     document = plain_data(document, "the scenario")
     refuse_old_names(document)
+    scenario = _complete(document)
+    if scenario.cluster.pools is None:
+        return scenario
+    pools = []
+    for place, alone in enumerate(pool_documents(_with_named_policies(document))):
+        try:
+            pools.append(whole_pool(scenario.cluster.pools[place], scenario, _complete(alone)))
+        except InputError as error:
+            raise in_pool(error, place, document["cluster"]["pools"][place]) from error
+    return scenario.model_copy(update={"cluster": scenario.cluster.model_copy(update={"pools": pools})})
+
+
+def _complete(document: Mapping[str, Any]) -> Scenario:
+    """A scenario with all that presets and defaults say, its pools as they are stated."""
     engine = document.get("engine", DEFAULT_ENGINE)
     if not isinstance(engine, str):
         raise InputError("engine", engine, f"one of {', '.join(engine_names())}")
     preset = load_engine(engine)
-    complete = _merged(preset.settings, _with_named_policies(document))
+    complete = merged(preset.settings, _with_named_policies(document))
     try:
         scenario = Scenario.model_validate(complete)
     except ValidationError as error:
@@ -141,17 +156,8 @@ def _with_named_policies(document: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(place, list) and path == _POLICY_LIST:
             named = [{"name": policy} if isinstance(policy, str) else policy for policy in place]
             expanded = _replaced(expanded, path, named)
+    cluster = expanded.get("cluster")
+    if isinstance(cluster, Mapping) and isinstance(cluster.get("pools"), list):
+        pools = [_with_named_policies(pool) if isinstance(pool, Mapping) else pool for pool in cluster["pools"]]
+        expanded["cluster"] = {**cluster, "pools": pools}
     return expanded
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """``over`` laid over ``base``; a section that names another policy replaces the one below it whole."""
-    merged = dict(base)
-    for key, value in over.items():
-        below = merged.get(key)
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            renamed = "name" in value and value["name"] != below.get("name", value["name"])
-            merged[key] = dict(value) if renamed else _merged(below, value)
-        else:
-            merged[key] = value
-    return merged

@@ -15,19 +15,16 @@ from simcore.core.clock import to_s
 from simcore.core.content import Content
 from simcore.core.request import ReadOnlyRequest, Request
 from simcore.recording.recorder import Recorder
-from simcore.scheduling.room import blocks_kept_from
 from simcore.service.api_server import ApiServer
 from simcore.service.client_timeouts import ClientTimeouts
 from simcore.service.clock import ARRIVAL, Alarm, Clock
 from simcore.service.replica import Replica
+from simcore.service.replica_limits import ReplicaLimits
 from simcore.service.router_view import ReplicaAsRouted
 from simcore.service.service_counts import ServiceCounts
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
-BEYOND_BUDGET = "prompt is longer than the batching policy takes"
-TOO_LARGE = "needs more KV blocks than a replica has"
-TOO_LARGE_FOR_GROUP = "needs more KV blocks than a data-parallel group has"
 NO_REPLICA = -1
 
 Progress = Callable[[int], None]
@@ -39,40 +36,38 @@ _PROGRESS_EVERY = 1024
 class Router:
     """Sends each arriving request to a replica that the routing policy picks, or turns it away.
 
-    A request longer than ``max_context_tokens``, or than the KV memory of a whole replica, or than the ``group_blocks``
-    of a data-parallel group, in which it stays, could never be served, nor a prompt longer than the batching policy
-    takes. What could be must pass every admission policy. All ``samples`` of a request, which arrive one after
-    another, go to one replica.
+    A request longer than ``max_context_tokens``, or refused by the ``limits`` of all replicas, could never be served;
+    one that the picked replica alone refuses goes to the next that does not. What could be served must pass every
+    admission policy. All ``samples`` of a request, which arrive one after another, go to one replica.
     """
 
     def __init__(
         self,
         clock: Clock,
         replicas: Sequence[Replica],
+        limits: Sequence[ReplicaLimits],
         routing: Routing,
         max_context_tokens: int,
         recorder: Recorder,
         admission: Sequence[Admission] = (),
         samples: int = 1,
-        group_blocks: int | None = None,
     ) -> None:
         self._samples = samples
-        self._group_blocks = group_blocks
-        self._latest: tuple[int, Replica] | None = None
+        self._latest: tuple[int, int] | None = None
         self._clock = clock
         self._admission = admission
         if admission or routing.follows_requests:
             for index, replica in enumerate(replicas):
                 replica.requests.tell(partial(self._note_finished, index), partial(self._note_dropped, index))
         self._replicas = replicas
+        self._limits = limits
+        self._kinds_of_limits = tuple(dict.fromkeys(limits))
         self._views = [ReplicaAsRouted(replica) for replica in replicas]
-        self._first = replicas[0].scheduler
         schedulers = [replica.scheduler for replica in replicas]
         self._service = ServiceCounts([each.view for each in schedulers], [each.memory for each in schedulers])
         check_capabilities(type(routing))
         self._routing = routing
         self._max_context_tokens = max_context_tokens
-        self._longest_prompt_tokens = self._first.config.batching.longest_prompt_tokens
         self._recorder = recorder
         self._client_timeouts = ClientTimeouts(clock)
 
@@ -82,36 +77,30 @@ class Router:
         request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
         if total_tokens > self._max_context_tokens:
             self._reject(request, TOO_LONG)
-        elif self._longest_prompt_tokens is not None and request.prompt_tokens > self._longest_prompt_tokens:
-            self._reject(request, BEYOND_BUDGET)
-        elif not self._fits_memory(request, total_tokens - 1):
-            self._reject(request, TOO_LARGE)
-        elif self._group_blocks is not None and self._most_blocks(request, total_tokens - 1) > self._group_blocks:
-            self._reject(request, TOO_LARGE_FOR_GROUP)
+            return
+        refused = {limits: limits.refusal(request, total_tokens - 1) for limits in self._kinds_of_limits}
+        reasons = [reason for reason in refused.values() if reason is not None]
+        if len(reasons) == len(refused):
+            self._reject(request, reasons[0])
         elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
-            replica = self._choose(request)
+            place = self._choose(request)
+            if reasons:
+                while refused[self._limits[place]] is not None:
+                    place = (place + 1) % len(self._limits)
+            replica = self._replicas[place]
             if self._routing.follows_requests:
-                self._routing.sent(ReadOnlyRequest(request), replica.index)
+                self._routing.sent(ReadOnlyRequest(request), place)
             replica.submit(request, output_tokens)
             if min(request.first_token_due_ns, request.due_ns) < FOREVER:
                 self._client_timeouts.watch(request, replica)
 
-    def _choose(self, request: Request) -> Replica:
+    def _choose(self, request: Request) -> int:
         whole = request.number // self._samples
         if self._samples == 1 or self._latest is None or self._latest[0] != whole:
-            self._latest = whole, self._replicas[self._routing.choose(ReadOnlyRequest(request), self._views)]
+            self._latest = whole, self._routing.choose(ReadOnlyRequest(request), self._views)
         return self._latest[1]
-
-    def _fits_memory(self, request: Request, tokens: int) -> bool:
-        """Whether this request could hold so many tokens with a replica to itself."""
-        scheduler = self._first
-        room = scheduler.memory.total_for(request) - blocks_kept_from(scheduler.state, request.priority)
-        return self._most_blocks(request, tokens) <= room
-
-    def _most_blocks(self, request: Request, tokens: int) -> int:
-        return self._first.memory.most_blocks(tokens, request)
 
     def _rejection(self, request: Request) -> str | None:
         now_s, view = to_s(self._clock.now_ns), ReadOnlyRequest(request)

@@ -6,12 +6,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app.panels import choose_result, downloads, draw, head
-from dashboard.figures.kv_occupancy import kv_occupancy
+from dashboard.figures.kv_occupancy import blocks_of, kv_occupancy
 from dashboard.figures.steps import MOST_STEPS, kv_map, request_life, request_map, step_bars, steps_within
-from dashboard.figures.time_bins import fine_edges, replica_count, run_end_s
+from dashboard.figures.time_bins import fine_edges, run_end_s
 from dashboard.formatting import seconds
 from simcore.core.result import Result
 from simcore.metrics.step_bins import StepBins
+from simcore.output.cluster_text import replica_count
 from simcore.output.timeline import write_timeline
 
 _SHOWN_SHARE = 0.05
@@ -38,8 +39,8 @@ def _steps(result: Result, end_s: float) -> None:
 
 def _memory(result: Result, end_s: float) -> None:
     st.subheader("KV blocks")
-    edges_s, blocks = fine_edges(end_s), result.summary["kv"]["blocks_per_replica"]
-    bins = StepBins(result.steps, replica_count(result), edges_s)
+    edges_s, blocks = fine_edges(end_s), blocks_of(result.summary)
+    bins = StepBins(result.steps, replica_count(result.scenario["cluster"]), edges_s)
     draw(kv_occupancy(result.steps, bins, edges_s, blocks), "kv", "Share of blocks in use; marks are preemptions.")
     draw(kv_map(result.steps, bins, edges_s, blocks), "kv_map", "Each replica by itself.")
 

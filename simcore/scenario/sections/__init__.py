@@ -5,8 +5,10 @@ The text below each field is its meaning in docs/reference/scenario.md, which ``
 
 from simcore.scenario.sections.bounds import with_whole_keys
 from simcore.scenario.sections.cluster import Cluster
+from simcore.scenario.sections.devices import Devices
 from simcore.scenario.sections.document import Scenario
 from simcore.scenario.sections.memory import Memory
+from simcore.scenario.sections.pools import Pool
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
 from simcore.scenario.sections.reuse import PrefixCache, Retention
@@ -17,12 +19,14 @@ from simcore.scenario.sections.tiers import CpuTier, HostLink, StorageTier
 __all__ = [
     "Cluster",
     "CpuTier",
+    "Devices",
     "Efficiency",
     "Host",
     "HostLink",
     "Measurement",
     "Memory",
     "Objectives",
+    "Pool",
     "Precision",
     "Preemption",
     "PrefixCache",

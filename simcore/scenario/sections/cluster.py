@@ -1,41 +1,42 @@
 """The machines of a scenario."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
-from simcore.core.bounds import UsdPerHour
-from simcore.scenario.sections.bounds import Count, Policy
-from simcore.workload.config.section import Section, Text
+from simcore.scenario.sections.bounds import Policy
+from simcore.scenario.sections.devices import Devices
+from simcore.scenario.sections.pools import Pool
 
 
-class Cluster(Section):
-    """The accelerators, and how a model is split among them."""
+class Cluster(Devices):
+    """The machines: like replicas, or pools of them, and the policy that routes requests.
 
-    accelerator: Text
-    """A name that ``servetwin hardware`` lists, or the path of a profile in YAML."""
-    replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """Copies of the whole model, at most 10,000."""
-    tensor_parallel: Count = 1
-    """Ranks that share every matrix."""
-    pipeline_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Stages of layers. Each stage has ranks of its own, and as many batches are in flight."""
-    data_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Data-parallel ranks. Each has requests, attention and KV cache of its own; all share the experts."""
-    expert_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Ranks that experts are dealt out to whole."""
-    context_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Ranks on a ring. Each holds a part of every prompt and of the KV cache."""
-    pcie: Literal["auto", "peer", "host"] = "auto"
-    """How accelerators without links of their own talk: over PCIe (``peer``) or by the memory of the ``host``."""
-    network_gb_per_s: Annotated[float, Field(gt=0, le=1e6)] = 50.0
-    """Rate between nodes for each accelerator and direction, GB/s (10^9 bytes)."""
+    With ``pools``, the other fields of devices are what pools take that do not state theirs.
+    """
+
     routing: Policy = {"name": "round-robin"}
     """Policy that picks a replica for each request."""
-    price_usd_per_h: UsdPerHour | None = None
-    """Price of one accelerator, USD per hour. By default that of its profile."""
+    pools: Annotated[list[Pool], Field(min_length=1, max_length=100)] | None = None
+    """Pools of replicas, where not all are alike. Devices that a pool does not state are those stated beside."""
 
-    @property
-    def devices_per_replica(self) -> int:
-        """Accelerators of one model instance."""
-        return self.tensor_parallel * self.pipeline_parallel * self.data_parallel * self.context_parallel
+    @model_validator(mode="before")
+    @classmethod
+    def _hand_down(cls, section: Any) -> Any:
+        """Pools take what is stated beside them; the accelerator beside them is that of the first."""
+        if not isinstance(section, Mapping) or not isinstance(section.get("pools"), list):
+            return section
+        shared = {name: section[name] for name in Devices.model_fields if name in section}
+        pools = [{**shared, **pool} if isinstance(pool, Mapping) else pool for pool in section["pools"]]
+        first = pools[0] if pools and isinstance(pools[0], Mapping) else {}
+        stated = {"accelerator": first["accelerator"]} if "accelerator" in first else {}
+        return {**stated, **section, "pools": pools}
+
+    @field_validator("pools")
+    @classmethod
+    def _names_differ(cls, pools: list[Pool] | None) -> list[Pool] | None:
+        names = [pool.name for pool in pools or ()]
+        if len(set(names)) < len(names):
+            raise ValueError(f"pools of different names, not {', '.join(names)}")
+        return pools

@@ -7,6 +7,7 @@ from pydantic import Field
 from simcore.engines import DEFAULT_ENGINE
 from simcore.scenario.sections.bounds import Count
 from simcore.scenario.sections.cluster import Cluster
+from simcore.scenario.sections.devices import Devices
 from simcore.scenario.sections.memory import Memory
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
@@ -50,4 +51,8 @@ class Scenario(Section):
 
     def document(self) -> dict[str, Any]:
         """The scenario in full, every default filled in, as plain data."""
-        return self.model_dump(mode="json", exclude_none=True)
+        document: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
+        cluster = document["cluster"]
+        if "pools" in cluster:  # each of which states its devices
+            document["cluster"] = {name: value for name, value in cluster.items() if name not in Devices.model_fields}
+        return document

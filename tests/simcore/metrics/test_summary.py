@@ -13,7 +13,7 @@ from simcore.core.request import Request
 from simcore.core.token_gaps import CountedGaps, merged
 from simcore.cost.price_shares import RangeCounter
 from simcore.cost.work import WorkCounter
-from simcore.metrics.run_facts import RunFacts
+from simcore.metrics.run_facts import PoolFacts, RunFacts
 from simcore.metrics.summary import summarise
 
 NAN = float("nan")
@@ -78,16 +78,22 @@ def folder(tmp_path):
 def summary_of(folder: Path, requests=REQUESTS, steps=STEPS, *, document=DOCUMENT, work=None, cut_off=False):
     simulation = Simulation.prepare(document, folder)
     gaps = CountedGaps(np.array([10**8]), np.array([GAPS]))
-    facts = RunFacts(
+    pool = PoolFacts(
+        name="",
         scenario=simulation.scenario,
         accelerator=simulation.accelerator,
         cost=simulation.cost,
+        first_replica=0,
         total_blocks=simulation.total_blocks,
         block_tables=1,
         kv_bytes_per_token=131072,
         work=work or (decoded(), decoded()),
         ranges=(RangeCounter(simulation.cost),),
         peak_used_blocks=50,
+    )
+    facts = RunFacts(
+        scenario=simulation.scenario,
+        pools=(pool,),
         first_tokens=FIRST_TOKENS,
         notices=("a notice",),
         cut_off=cut_off,

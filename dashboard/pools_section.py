@@ -1,0 +1,50 @@
+"""The table of pools in the report."""
+
+from typing import Any
+
+from dashboard.formatting import number, seconds, share
+from dashboard.markup import figure_of, section, text
+
+_HEAD = (
+    "Pool",
+    "Replicas",
+    "Engine",
+    "Requests",
+    "TTFT mean",
+    "TTFT P99",
+    "TPOT mean",
+    "Busy",
+    "MFU",
+    "MBU",
+    "Most KV used",
+    "Prefix hits",
+    "USD/h",
+)
+
+
+def pools_section(summary: dict[str, Any]) -> str:
+    """What each pool did; nothing where no pools are stated."""
+    if "pools" not in summary:
+        return ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in _HEAD)
+    rows = "".join(_row(name, pool) for name, pool in summary["pools"].items())
+    table = f'<table class="wide"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    note = "Requests count in the pool in which they ended."
+    return section("Pools", f'<div class="panel">{table}</div><p class="quiet"><small>{text(note)}</small></p>')
+
+
+def _row(name: str, pool: dict[str, Any]) -> str:
+    used = pool["utilisation"]
+    kv = pool["kv"]
+    cells = [
+        text(f"{pool['replicas']:,} × {pool['devices_per_replica']} {pool['accelerator']}"),
+        text(pool["engine"]),
+        number(pool["requests"]),
+        *(figure_of(value, seconds) for value in (pool["ttft_s"]["mean"], pool["ttft_s"]["p99"])),
+        figure_of(pool["tpot_s"]["mean"], seconds),
+        *(figure_of(used[key], share) for key in ("busy_share", "mfu", "mbu")),
+        figure_of(kv["peak_used_blocks"] / kv["blocks_per_replica"], share),
+        figure_of(kv["prefix_hit_rate"], share),
+        number(pool["usd_per_h"]),
+    ]
+    return f'<tr><th scope="row">{text(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

@@ -1,0 +1,96 @@
+"""A pool with everything loaded that its part of a scenario names: what its replicas are made of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simcore.build.memory_plan import MemoryPlan, kv_format
+from simcore.build.offloading import build_offloading
+from simcore.build.parallelism import check_parallelism
+from simcore.build.prices import host_overhead, kernel_prices, pipeline_cost, step_cost
+from simcore.build.recurrent_state import check_recurrent_state
+from simcore.build.retention import with_retention
+from simcore.build.warm_up import check_warm_up, with_pins
+from simcore.core.errors import InputError
+from simcore.cost.pipeline import PipelineCost
+from simcore.cost.step_cost import StepCost
+from simcore.hardware import Accelerator, load_accelerator
+from simcore.memory.kv_bytes import kv_bytes_per_token
+from simcore.models import ModelSpec
+from simcore.scenario import Scenario
+from simcore.scenario.named_senders import check_named_senders
+from simcore.scenario.pools import in_pool, pool_scenarios
+from simcore.service.clock import Clock
+from simcore.workload import Workload, has_contents, samples_per_request
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPool:
+    """Like replicas of one model, ready to be built.
+
+    ``scenario`` has the pool as its whole cluster. ``name`` is empty where a scenario states no pools. ``pipeline`` has
+    prices by stage, where there are several; ``cost`` is of all their layers together.
+    """
+
+    name: str
+    scenario: Scenario
+    spec: ModelSpec
+    accelerator: Accelerator
+    cost: StepCost
+    memory: MemoryPlan
+    pipeline: PipelineCost | None = None
+
+    @classmethod
+    def of(cls, name: str, scenario: Scenario, spec: ModelSpec, workload: Workload) -> "PreparedPool":
+        """Check the scenario of a pool and load what it names; raises ``ServetwinError`` for what is wrong with it."""
+        spec = with_retention(spec, scenario.memory.retention, scenario.memory.block_size_tokens)
+        accelerator, shares_content = load_accelerator(scenario.cluster.accelerator), has_contents(workload)
+        check_parallelism(scenario, spec, accelerator)
+        check_named_senders(scenario, workload)
+        check_recurrent_state(scenario, spec, shares_content)
+        plan = MemoryPlan.of(scenario, spec, accelerator, shares_content)
+        check_warm_up(scenario, workload, shares_content)
+        plan = with_pins(plan, scenario, spec, workload)
+        _check_samples(scenario, samples_per_request(workload))
+        build_offloading(scenario, plan, Clock())  # so that what is wrong with it is told now
+        prices = kernel_prices(scenario, spec, accelerator)
+        host = host_overhead(scenario, prices.profile)
+        cost, stages = step_cost(scenario, spec, prices, host), pipeline_cost(scenario, spec, prices, host)
+        return cls(name, scenario, spec, accelerator, cost, plan, stages)
+
+    @property
+    def replicas(self) -> int:
+        """How many there are."""
+        return self.scenario.cluster.replicas
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        """Bytes of keys and values of a token, of all layers."""
+        memory = self.scenario.memory
+        return kv_bytes_per_token(
+            self.spec, kv_format(self.scenario, self.spec), sharing_layers=memory.kv_sharing_layers
+        )
+
+
+def prepare_pools(scenario: Scenario, spec: ModelSpec, workload: Workload) -> Iterator[PreparedPool]:
+    """The pools of a complete scenario, in order; raises ``ServetwinError`` with the fields that pools state."""
+    stated = scenario.cluster.pools
+    for place, alone in enumerate(pool_scenarios(scenario)):
+        if stated is None:
+            yield PreparedPool.of("", alone, spec, workload)
+            continue
+        try:
+            yield PreparedPool.of(stated[place].name, alone, spec, workload)
+        except InputError as error:
+            raise in_pool(error, place, dict(stated[place])) from error
+
+
+def _check_samples(scenario: Scenario, samples: int) -> None:
+    """Refuse what would not treat the samples of a request as engines do, or could not tell them apart."""
+    radix = scenario.memory.prefix_caching and scenario.memory.prefix_cache.index == "radix"
+    reasons = {
+        "memory.prefix_cache.index is radix, where samples of one step do not find each other's prompt": radix,
+        "hits in memory.tiers are counted by request": bool(scenario.memory.tiers),
+    }
+    for reason, holds in reasons.items():
+        if samples > 1 and holds:
+            raise InputError("workload.samples", samples, f"1, since {reason}")
