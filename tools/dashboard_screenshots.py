@@ -1,6 +1,7 @@
 """Pictures of every page of the dashboard, in both themes: ``python -m tools.dashboard_screenshots FOLDER``.
 
-Needs the extra ``dev`` and Debian's ``chromium``. The pictures of the README are those of ``docs/images``.
+Needs the extra ``dev`` and Debian's ``chromium``. The picture of the README is that of
+``docs/images --themes light --pages what_if --size tall``.
 """
 
 import argparse
@@ -10,7 +11,7 @@ from dashboard.app.page_names import PAGES
 from tools.dashboard_browser import browser, served, settle
 
 THEMES = ("light", "dark")
-SIZES = {"1280": (1280, 900), "1920": (1920, 1080), "phone": (390, 844)}
+SIZES = {"1280": (1280, 900), "1920": (1920, 1080), "phone": (390, 844), "tall": (1280, 2250)}
 _HEIGHT = "document.querySelector('[data-testid=\"stMain\"]').scrollHeight"
 
 

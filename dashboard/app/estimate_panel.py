@@ -32,7 +32,10 @@ def _rows(estimates: Estimates) -> list[tuple[str, str]]:
         ("Weights on each GPU", f"{gib(estimates.weight_bytes)} of {gib(estimates.device_bytes)}"),
         ("Activations and runtime", gib(estimates.other_bytes)),
         ("Left for the KV cache", gib(estimates.kv_bytes)),
-        ("Requests at once in a replica", f"{estimates.requests_at_once:,} ({estimates.bounded_by})"),
+        (
+            "Requests at once in a replica",
+            f"{estimates.requests_at_once:,} ({estimates.bounded_by.rpartition('.')[2].replace('_', ' ')})",
+        ),
         ("TTFT of a lone request", _maybe(estimates.alone_ttft_s)),
         ("TPOT of a lone request", _maybe(estimates.alone_tpot_s)),
         ("TTFT no faster than (roofline)", seconds(estimates.least_ttft_s)),

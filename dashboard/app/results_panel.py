@@ -79,7 +79,7 @@ def _verdict(side: str, result: Result) -> None:
         "P99 TTFT": (seconds(metrics["ttft_s"]["p99"]), "ttft_s"),
         "P99 TPOT": (seconds(metrics["tpot_s"]["p99"]), "tpot_s"),
         "Output tokens/s": (number(summary["throughput"]["output_tokens_per_s"]), "output_tokens_per_s"),
-        "USD per 1M output tokens": (
+        "USD per 1M tokens": (
             number(cost["usd_per_million_output_tokens"]),
             "usd_per_million_output_tokens",
         ),

@@ -46,7 +46,7 @@ def test_both_setups_show_the_command_lines_numbers_to_the_digit(visit, pair, tm
             ("P99 TTFT", seconds(summary["metrics"]["ttft_s"]["p99"])),
             ("P99 TPOT", seconds(summary["metrics"]["tpot_s"]["p99"])),
             ("Output tokens/s", number(summary["throughput"]["output_tokens_per_s"])),
-            ("USD per 1M output tokens", number(summary["cost"]["usd_per_million_output_tokens"])),
+            ("USD per 1M tokens", number(summary["cost"]["usd_per_million_output_tokens"])),
         ]
         desk = page.session_state["desk"]
         shown = desk.answer(side, desk._asked[side][0])
