@@ -10,8 +10,8 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
@@ -41,36 +41,61 @@ def in_processes(
     Whatever ends this early, Ctrl-C included, ends the processes. Raises ``ServetwinError`` where the function does, or
     a process ends, which is told with what ``named`` calls the item; ``RuntimeError`` for any other error in it.
     """
-    idle: SimpleQueue[Worker] = SimpleQueue()
-    workers = []
+    with closing(ProcessPool(processes)) as pool:
+        places = {pool.submit(function, item, named): place for place, item in enumerate(items)}
+        for finished in as_completed(places):
+            yield places[finished], finished.result()
 
-    def on_idle_worker(place: int) -> tuple[int, _Answer]:
-        worker = idle.get()
+
+class ProcessPool:
+    """So many processes that carry out what is submitted, in its order."""
+
+    def __init__(self, processes: int) -> None:
+        """Start them; raises ``OSError`` if that cannot be done."""
+        self.at_once = processes
+        self._workers: list[Worker] = []
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        # A thread for each process waits for it, so that the caller's is free to hear Ctrl-C.
+        self._threads = ThreadPoolExecutor(processes)
         try:
-            answer: _Answer = worker.perform(function, items[place], named)
-            return place, answer
-        finally:
-            idle.put(worker)
+            for _ in range(processes):
+                self._workers.append(Worker())
+                self._idle.put(self._workers[-1])
+        except BaseException:
+            self.close()
+            raise
 
-    # A thread for each process waits for it, so that this one is free to hear Ctrl-C.
-    threads = ThreadPoolExecutor(processes)
-    try:
-        for _ in range(processes):
-            workers.append(Worker())
-            idle.put(workers[-1])
-        for finished in as_completed([threads.submit(on_idle_worker, place) for place in range(len(items))]):
-            yield finished.result()
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:
+    def submit(
+        self, function: Callable[[_Item], _Answer], item: _Item, named: Callable[[_Item], str]
+    ) -> "Future[_Answer]":
+        """What the function makes of the item, once a process has come to it; it raises as ``in_processes`` does."""
+        return self._threads.submit(self._perform, function, item, named)
+
+    def _perform(self, function: Callable[[Any], Any], item: Any, named: Callable[[Any], str]) -> Any:
+        worker = self._idle.get()
+        try:
+            return worker.perform(function, item, named)
+        finally:
+            self._idle.put(worker)
+
+    def close(self) -> None:
+        """End the processes, whatever they are doing."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
             worker.stop()
 
 
 @dataclass(frozen=True, slots=True)
-class _Raised:
+class Raised:
     """What a task raised: an error of the user's, or the trace of any other."""
 
     error: ServetwinError | str
+
+
+def raised_by(raised: Raised, name: str) -> ServetwinError | RuntimeError:
+    """The error to raise for it, in the process that asked; ``name`` says what failed."""
+    error = raised.error
+    return error if isinstance(error, ServetwinError) else RuntimeError(f"{name}:\n{error}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +140,9 @@ class Worker:
             code = self._process.wait()
             why = f"by signal {-code}, which may be for want of memory" if code < 0 else f"with exit code {code}"
             raise ServetwinError(f"{named(item)}: its process ended {why}.") from None
-        if not isinstance(answer, _Raised):
+        if not isinstance(answer, Raised):
             return answer
-        if isinstance(answer.error, ServetwinError):
-            raise answer.error
-        raise RuntimeError(f"{named(item)}:\n{answer.error}")
+        raise raised_by(answer, named(item))
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
@@ -149,7 +172,7 @@ def serve() -> None:
     asked: SimpleQueue[tuple[Callable[[Any], Any], Any]] = SimpleQueue()
     Thread(target=_listen, args=(asked,), daemon=True).start()
     while True:
-        pickle.dump(_answer(*asked.get()), answers)
+        pickle.dump(answer(*asked.get()), answers)
         answers.flush()
 
 
@@ -161,10 +184,11 @@ def _listen(asked: SimpleQueue[tuple[Callable[[Any], Any], Any]]) -> None:
         os._exit(0)  # also in the middle of a task: nobody waits for it any more
 
 
-def _answer(function: Callable[[Any], Any], item: Any) -> Any:
+def answer(function: Callable[[Any], Any], item: Any) -> Any:
+    """What the function makes of the item, or what it raised, as a value that another process can be sent."""
     try:
         return function(item)
     except ServetwinError as error:
-        return _Raised(error)
+        return Raised(error)
     except Exception:
-        return _Raised(format_exc())
+        return Raised(format_exc())

@@ -2,13 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -19,9 +18,9 @@ from servetwin.cli import INTERRUPTED
 from servetwin.compare_table import print_comparison
 from servetwin.comparing import plan, save_comparison
 from servetwin.console import console, say
+from servetwin.varied import varied_values
 from simcore.core.errors import InputError
 from simcore.core.scratch import temporary_folder
-from simcore.core.yaml_text import parse_yaml, yaml_problem
 from simcore.scenario import read_scenario
 
 
@@ -59,6 +58,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON alone.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: its address, or local for one on this machine."),
+    ] = None,
 ) -> None:
     """Compare variants of a scenario on the same requests.
 
@@ -66,7 +69,7 @@ def compare(
     finished runs: after Ctrl-C, the same command goes on where it was.
     """
     document = read_scenario(scenario)
-    varied = _varied(vary or ())
+    varied = varied_values(vary or ())
     for assignment in set_ or ():
         key = assignment.partition("=")[0].strip()
         if key in varied:
@@ -91,7 +94,7 @@ def compare(
         interrupted = False
         try:
             with _progress_bar(planned, shown=not (as_json or quiet)) as progress:
-                reused = carry_out(planned, runs, jobs, progress)
+                reused = carry_out(planned, runs, jobs, progress, ray)
         except KeyboardInterrupt:
             interrupted, reused = True, 0
         comparison = evaluate(planned, runs, looks)
@@ -110,23 +113,6 @@ def compare(
             say(f"Folder: {folder}\nReport: {folder / 'report.html'}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-
-
-def _varied(assignments: Sequence[str]) -> Mapping[str, list[Any]]:
-    """The values of each key, a list in YAML without its brackets."""
-    varied: dict[str, list[Any]] = {}
-    for assignment in assignments:
-        key, equals, values = assignment.partition("=")
-        key = key.strip()
-        if not equals or not all(key.split(".")):
-            raise InputError("--vary", assignment, "KEY=VALUE,VALUE, such as scheduler.ordering.name=fcfs,sjf")
-        if key in varied:
-            raise InputError("--vary", assignment, f"all values of {key} in one --vary")
-        try:
-            varied[key] = parse_yaml(f"[{values}]")
-        except yaml.YAMLError as error:
-            raise InputError(f"--vary {key}", values, f"values in YAML ({yaml_problem(error)})") from None
-    return varied
 
 
 @contextmanager

@@ -1,29 +1,15 @@
 """How much load a setup takes: the same requests at rising rates, until its limits do not hold any more."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from dashboard.what_if.setups import Document, value_at, with_value
+from dashboard.what_if.setups import Document, with_value
 from dashboard.what_if.tasks import Point
+from experiments.sweep.rates import holds, rate_path
 from simcore.core.errors import InputError, Phrase
-from simcore.scenario.sections import Scenario
 
-_RATE, _SCALE = "workload.arrivals.rate_per_s", "workload.rate_scale"
 MOST_POINTS = 40
-
-
-def rate_of(scenario: Scenario) -> float:
-    """The rate that a scenario states: of arrivals, or how many times as fast its trace is sent.
-
-    Raises ``InputError`` for a workload without one rate.
-    """
-    document = scenario.document()
-    rate = value_at(document, _RATE) or value_at(document, _SCALE)
-    if rate is None:
-        raise InputError("workload", Phrase("without a rate of arrivals"), "one, or a trace, to raise in steps")
-    return float(rate)
 
 
 def rates_between(least: float, most: float, count: int) -> list[float]:
@@ -39,18 +25,12 @@ def sweep_items(
     document: Document, rates: Sequence[float], replicas: Sequence[int], gpus_per_replica: int
 ) -> list[tuple[float, int, Document]]:
     """For every number of replicas and every rate: the rate, the GPUs, and the scenario."""
-    path = _RATE if value_at(document, _RATE) is not None else _SCALE
+    path = rate_path(document)
     return [
         (rate, count * gpus_per_replica, with_value(with_value(document, "cluster.replicas", count), path, rate))
         for count in replicas
         for rate in rates
     ]
-
-
-def holds(summary: Mapping[str, Any]) -> bool:
-    """Whether a run kept every objective; one without any requests to tell by did not."""
-    objectives = (summary["slo"] or {}).values()
-    return bool(objectives) and all(objective["met"] for objective in objectives)
 
 
 def largest_rates(points: Sequence[Point]) -> dict[int, float | None]:

@@ -1,6 +1,5 @@
 """Which runs a comparison consists of: variants of one scenario, each with the same seeds."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -13,9 +12,9 @@ import numpy as np
 from experiments.comparison.compared_metrics import ComparedMetric, chosen_metrics
 from experiments.comparison.fingerprint import Fingerprints
 from experiments.comparison.significance import fewest_pairs
+from experiments.settings import label_of, with_settings, worded
 from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError, Phrase, UnknownNameError
-from simcore.scenario import override
 from simcore.scenario.plain_data import plain_data
 from simcore.workload import ClosedLoop, Sessions, Workload
 from simcore.workload.batch import RequestBatch
@@ -84,9 +83,9 @@ def plan_comparison(
     vary = plain_data(vary, "--vary")
     chosen = chosen_metrics(None if metrics is None else tuple(metrics))
     settings = _combinations(vary)
-    labels = [_label(setting) for setting in settings]
+    labels = [label_of(setting) for setting in settings]
     baseline = _baseline(baseline, labels, settings)
-    documents = [_with_settings(document, setting) for setting in settings]
+    documents = [with_settings(document, setting) for setting in settings]
     if seeds is not None and seeds > 1:
         documents = [_with_traces_resampled(variant) for variant in documents]
     simulations = [Simulation.prepare(variant, base_dir) for variant in documents]
@@ -132,11 +131,6 @@ def _baseline(asked: str | None, labels: Sequence[str], settings: Sequence[Mappi
     raise UnknownNameError("--baseline", asked, labels)
 
 
-def _with_settings(document: Mapping[str, Any], setting: Mapping[str, Any]) -> Document:
-    """The document with every key of ``setting`` replaced, as ``--set`` would."""
-    return override(document, [f"{key}={json.dumps(value)}" for key, value in setting.items()])
-
-
 def _with_traces_resampled(document: Document) -> Document:
     """The document with every trace drawn anew by the seed, unless it says whether to."""
 
@@ -146,30 +140,6 @@ def _with_traces_resampled(document: Document) -> Document:
         return {"resample": True, **section} if isinstance(section, Mapping) and "trace" in section else section
 
     return {**document, "workload": drawn(document["workload"])} if "workload" in document else document
-
-
-def worded(value: Any) -> str:
-    """A value in few characters: text as it stands, a policy as its name and parameters, all else as JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-        parameters = [f"{key}={worded(part)}" for key, part in value.items() if key != "name"]
-        return f"{value['name']}({', '.join(parameters)})" if parameters else str(value["name"])
-    try:
-        return json.dumps(value)
-    except TypeError:
-        raise InputError("--vary", value, "plain data, as a scenario file has it") from None
-
-
-def _label(setting: Mapping[str, Any]) -> str:
-    """What tells a variant apart: ``sjf``, or ``max_running_requests=8``, or several of the kind."""
-    parts = []
-    for key, value in setting.items():
-        *above, last = key.split(".")
-        policy_named = (last == "name" and bool(above)) or isinstance(value, str | Mapping)
-        short = above[-1] if last == "name" and above else last
-        parts.append(worded(value) if policy_named and len(setting) == 1 else f"{short}={worded(value)}")
-    return ", ".join(parts)
 
 
 def _folder_names(labels: Sequence[str]) -> list[str]:

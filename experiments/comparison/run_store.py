@@ -15,7 +15,7 @@ from experiments.comparison.plan import PlannedRun
 from simcore.core.errors import FileError
 from simcore.core.files import parse_json
 from simcore.core.outputs import FolderKind, begins_with, replace_folder
-from simcore.core.result import Result
+from simcore.core.result import Columns
 from simcore.output.run_folder import write_table
 
 RUN = "run.json"
@@ -45,14 +45,14 @@ class RunStore:
         whole = isinstance(kept, dict) and isinstance(kept.get("summary"), dict)
         return whole and kept.get("fingerprint") == run.fingerprint and (self.folder / run.name / REQUESTS).is_file()
 
-    def keep(self, run: PlannedRun, result: Result) -> None:
+    def keep(self, run: PlannedRun, summary: Mapping[str, Any], requests: Columns) -> None:
         """Write what comparisons need of a finished run; raises ``FileError`` if that cannot be done."""
-        kept = {"fingerprint": run.fingerprint, "scenario": run.document, "summary": result.summary}
+        kept = {"fingerprint": run.fingerprint, "scenario": run.document, "summary": summary}
 
         def write(place: Path) -> None:
-            rows = len(result.requests["request_id"])
+            rows = len(requests["request_id"])
             of_run = {"variant": np.full(rows, run.variant), "seed": np.full(rows, run.seed)}
-            write_table(of_run | result.requests, place / REQUESTS, result.summary)
+            write_table(of_run | dict(requests), place / REQUESTS, summary)
             (place / RUN).write_text(json_text(kept), encoding="utf-8")
 
         replace_folder(self.folder / run.name, KEPT_RUN, write)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from simcore.core.errors import UnknownNameError
 from simcore.core.validation import explain
 from simcore.core.yaml_text import read_yaml
+from simcore.engines.launch import Launch
 
 DEFAULT_ENGINE = "vllm-v1"
 """The preset of scenarios that name none."""
@@ -96,6 +97,7 @@ class EnginePreset(BaseModel):
     """One file: ``host``, ``scheduler`` and ``memory`` as sections of scenarios, and what no scenario states.
 
     With ``limits_per_data_parallel_rank`` the limits of a step hold for each data-parallel rank; else ranks share them.
+    ``launch`` says how its server is started, where it has one.
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, frozen=True)
@@ -105,6 +107,7 @@ class EnginePreset(BaseModel):
     host: dict[str, Any]
     scheduler: dict[str, Any]
     memory: dict[str, Any]
+    launch: Launch | None = None
 
     @property
     def settings(self) -> Mapping[str, Mapping[str, Any]]:

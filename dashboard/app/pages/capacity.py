@@ -10,8 +10,9 @@ from dashboard.app.panels import choose_setup, draw, head, table, task
 from dashboard.app.session import desk
 from dashboard.figures.capacity import against_rate
 from dashboard.formatting import DASH, number, seconds, share
-from dashboard.what_if.load_sweep import holds, largest_rates, rate_of, rates_between, sweep_items
+from dashboard.what_if.load_sweep import largest_rates, rates_between, sweep_items
 from dashboard.what_if.tasks import Point, sweep
+from experiments.sweep.rates import holds, rate_of
 from simcore.core.errors import ServetwinError
 from simcore.metrics.registry import figures
 
@@ -82,7 +83,7 @@ if found is not None:
     side, checked = found
     scenario = checked.simulation.scenario
     try:
-        stated = rate_of(scenario)
+        stated = rate_of(scenario.document())
         least_column, most_column, count_column, replicas_column = st.columns(4)
         least = least_column.number_input("Least rate (requests/s, or times a trace's)", value=stated / 4, format="%g")
         most = most_column.number_input("Greatest rate", value=stated * 4, format="%g")

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from dashboard.what_if.documents import RESULTS, tables_in
-from dashboard.what_if.load_sweep import largest_rates, rate_of, rates_between, sweep_items
+from dashboard.what_if.load_sweep import largest_rates, rates_between, sweep_items
 from dashboard.what_if.policy_plans import KINDS, names_of, policy_plan
 from dashboard.what_if.setups import default_pair, value_at, with_value
 from dashboard.what_if.tasks import Point, sweep
 from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError
-from simcore.scenario import parse_scenario
 
 DOCUMENT = with_value(default_pair().document("A"), "workload.requests", 40)
 
@@ -24,13 +23,6 @@ def test_rates_rise_by_one_factor():
 def test_other_rates_are_refused(wrong):
     with pytest.raises(InputError):
         rates_between(*wrong)
-
-
-def test_only_a_workload_with_a_rate_can_be_raised():
-    assert rate_of(parse_scenario(DOCUMENT)) == 10
-    closed = with_value(DOCUMENT, "workload.arrivals", {"name": "closed-loop", "concurrency": 3})
-    with pytest.raises(InputError, match="without a rate"):
-        rate_of(parse_scenario(closed))
 
 
 def test_every_point_is_a_run_of_the_command_line():

@@ -1,0 +1,139 @@
+"""``servetwin plan``: which set-ups hold limits on a workload, and which of them is the cheapest."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from experiments.planner.answers import answers_of
+from experiments.planner.folder import check_plan_folder, plan_text, write_plan
+from experiments.planner.planning import Progress as Told
+from experiments.planner.planning import make_plan
+from experiments.planner.question import ask
+from experiments.planner.stages import DEFAULT_MOST_REQUESTS
+from experiments.runners import runner_of
+from servetwin.console import console, say
+from servetwin.objectives_option import objectives
+from servetwin.plan_table import print_answers
+from servetwin.varied import names, varied_values
+from simcore.core.errors import InputError
+from simcore.scenario import override, read_scenario
+
+_SCENARIO_SUFFIXES = (".yaml", ".yml")
+
+
+def plan(
+    workload: Annotated[
+        Path,
+        typer.Argument(metavar="WORKLOAD", help="A scenario file (YAML), of which the workload counts, or a trace."),
+    ],
+    slo: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=S,NAME=S", help="Limits in seconds, such as ttft_p99=0.5,tpot_p99=0.05."),
+    ] = None,
+    models: Annotated[str | None, typer.Option(metavar="A,B", help="Models; that of the scenario.")] = None,
+    accelerators: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Accelerators to choose among; all GPUs that are known.")
+    ] = None,
+    engines: Annotated[str | None, typer.Option(metavar="A,B", help="Engine presets; that of the scenario.")] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="KEY=A,B",
+            help="Further settings to choose among, such as precision.weights=auto,fp8; repeatable.",
+        ),
+    ] = None,
+    rate: Annotated[float | None, typer.Option(metavar="R", help="Requests per second; as the workload says.")] = None,
+    budget: Annotated[float | None, typer.Option(metavar="USD", help="Most USD per hour.")] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="NAME=USD,NAME=USD", help="Prices of accelerators, USD per hour.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override one value; repeatable.")
+    ] = None,
+    most_requests: Annotated[
+        int, typer.Option(metavar="N", help="Requests of the longest run of a trial.")
+    ] = DEFAULT_MOST_REQUESTS,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder to write; runs/NAME-plan of the workload, none with --json."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Simulations at a time; one per core.")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: its address, or local for one on this machine."),
+    ] = None,
+) -> None:
+    """Tell how many of which GPU hold limits on latency, set up how, and at what cost.
+
+    Of each model and accelerator the cheapest set-up is an answer. The folder holds a report to open in a browser, a
+    scenario for each answer, ready for servetwin run, and the commands that launch it.
+    """
+    folder = out if out is not None or as_json else Path("runs") / f"{workload.name.partition('.')[0]}-plan"
+    if folder is not None:
+        check_plan_folder(folder)
+    question = ask(
+        override(_document(workload), set_ or ()),
+        workload.parent,
+        slo=None if slo is None else objectives(slo),
+        models=names(models),
+        accelerators=names(accelerators),
+        engines=names(engines),
+        vary=varied_values(vary or ()),
+        rate_per_s=rate,
+        prices=_prices(price),
+        budget_usd_per_h=budget,
+        most_requests=most_requests,
+    )
+    with closing(runner_of(jobs, ray)) as runner, _progress(shown=not (as_json or quiet)) as told:
+        answers = answers_of(make_plan(question, runner, told))
+    if folder is not None:
+        from dashboard.plan_report import render_plan  # plotly is slow to import, and only a page needs it
+
+        write_plan(answers, folder, render_plan(answers, workload.name))
+    if as_json:
+        sys.stdout.write(plan_text(answers))
+    elif not quiet:
+        print_answers(answers, console())
+        if folder is not None:
+            say(f"Folder: {folder}\nReport: {folder / 'report.html'}")
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """What a file says: a scenario, the workload section of one, or a trace."""
+    if path.suffix not in _SCENARIO_SUFFIXES:
+        return {"workload": {"trace": str(path.absolute())}}
+    document = read_scenario(path)
+    return document if "workload" in document else {"workload": document}
+
+
+def _prices(text: str | None) -> Mapping[str, float]:
+    prices = {}
+    for part in names(text):
+        name, _, value = part.partition("=")
+        try:
+            prices[name.strip()] = float(value)
+        except ValueError:
+            raise InputError("--price", part, "NAME=USD, such as h100-sxm=2.50") from None
+    return prices
+
+
+@contextmanager
+def _progress(shown: bool) -> Iterator[Told | None]:
+    """What is being tried, on standard error, if that is a terminal."""
+    terminal = Console(stderr=True)
+    if not (shown and terminal.is_terminal):
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.fields[what]}"), TextColumn("{task.completed} simulations"))
+    with Progress(*columns, TimeElapsedColumn(), console=terminal, transient=True) as bar:
+        task = bar.add_task("", total=None, what="")
+        yield lambda what, simulations: bar.update(task, completed=simulations, what=what)

@@ -1,0 +1,105 @@
+"""A plan from end to end, on a load that takes little to simulate."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from experiments.planner.answers import answers_of
+from experiments.planner.document import document_of
+from experiments.planner.planning import make_plan
+from experiments.planner.question import ask
+from experiments.runners import ThisProcess, runner_of
+from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError, UnknownNameError
+
+DOCUMENT = {
+    "model": "llama-3.1-8b",
+    "workload": {
+        "requests": 100,
+        "arrivals": {"name": "poisson", "rate_per_s": 60.0},
+        "prompt_tokens": {"name": "fixed", "tokens": 400},
+        "output_tokens": {"name": "fixed", "tokens": 20},
+    },
+    "slo": {"ttft_s": {"p90": 0.3}, "tpot_s": {"p90": 0.04}},
+}
+
+
+def question(**changes):
+    given = {"accelerators": ["l40s", "h100-sxm"], "vary": {"cluster.tensor_parallel": [1]}, "most_requests": 1_000}
+    return ask(DOCUMENT, Path(), **(given | changes))
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return make_plan(question(), ThisProcess())
+
+
+def test_each_accelerator_has_an_answer_and_one_replica_less_fails(plan):
+    answers = answers_of(plan)
+    assert {answer.set_up.accelerator for answer in answers.answers} == {"l40s", "h100-sxm"}
+    prices = [answer.usd_per_h for answer in answers.answers]
+    assert prices == sorted(prices)
+    for answer in answers.answers:
+        assert all(held.share >= held.needed for held in answer.outcome.limits)
+        assert (answer.fails is None) == (answer.replicas == 1)
+
+
+def test_the_scenario_of_an_answer_runs_and_holds_the_limits(plan):
+    for answer in answers_of(plan).answers:
+        summary = Simulation.prepare(answer.outcome.document, Path()).run().summary
+        assert all(objective["met"] for objective in summary["slo"].values())
+
+
+def test_processes_make_the_same_plan():
+    asked = question(accelerators=["h100-sxm"], vary={"cluster.tensor_parallel": [1, 2]})
+    alone = make_plan(asked, ThisProcess())
+    with closing(runner_of(2)) as runner:
+        together = make_plan(asked, runner)
+    assert json.dumps(document_of(answers_of(together))) == json.dumps(document_of(answers_of(alone)))
+
+
+def test_a_launch_line_states_the_split_and_the_limits_of_a_step(plan):
+    lines = [answer.launch for answer in answers_of(plan).answers]
+    assert all(line.startswith("vllm serve meta-llama/Llama-3.1-8B ") for line in lines)
+    assert all(" --max-num-seqs 256" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"models": ["llama-3.1-405b"]}, "does not fit"),
+        ({"slo": {"tpot_s": {"p99": 0.001}}}, "with a replica to itself"),
+        ({"budget_usd_per_h": 0.5, "accelerators": ["l40s"]}, "USD/h or more"),
+    ],
+)
+def test_where_there_is_no_answer_the_reason_is_told_without_simulating(changes, why):
+    answers = answers_of(make_plan(question(**({"accelerators": ["l4"]} | changes)), ThisProcess()))
+    assert answers.answers == ()
+    assert why in answers.none[0].why
+    assert answers.plan.simulations == 0
+
+
+def test_a_setting_that_there_is_not_is_refused():
+    with pytest.raises(InputError, match="max_batched_tokens"):
+        make_plan(question(vary={"scheduler.batching.max_batched_token": [512]}), ThisProcess())
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"accelerators": ["h100-smx"]}, "h100-sxm"),
+        ({"engines": ["vlm"]}, "vllm-v1"),
+        ({"models": ["llama-3.1-9b"]}, "llama-3.1-8b"),
+        ({"budget_usd_per_h": -1.0}, "--budget"),
+        ({"prices": {"a100": 2.0}}, "--price"),
+        ({"rate_per_s": 0.0}, "--rate"),
+        ({"vary": {"workload.requests": [1, 2]}}, "--vary"),
+        ({"slo": {}}, "slo"),
+        ({"most_requests": 3}, "--most-requests"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_told(changes, error):
+    with pytest.raises((InputError, UnknownNameError), match=error):
+        question(**changes)
