@@ -8,6 +8,7 @@ maps hooks to these. A class that has one of the two must have the other.
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 
 from policies.ordering import Ordering
 
@@ -33,6 +34,7 @@ class CapabilityError(TypeError):
     """A policy has a hook that it does not announce, or announces one that it does not have."""
 
 
+@cache
 def check_capabilities(policy: type) -> None:
     """Raise ``CapabilityError`` unless hooks and announcements of a policy's class go together."""
     hooks: Mapping[str, str] = getattr(policy, "paired_hooks", {})

@@ -90,8 +90,9 @@ def _group(
     replicas: list[Replica] = []
     pipelines: list[Pipeline] = []
     offloadings: list[Offloading] = []
+    shares_content = has_contents(workload)
     for index in range(first, first + pool.replicas):
-        parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, has_contents(workload))
+        parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content)
         warm_up(parts.memory, pool.scenario, workload)
         offloadings.append(parts.offloading)
         if pool.pipeline is None:

@@ -33,7 +33,7 @@ def parse_yaml(text: str) -> Any:
         return _guarded(text, _FastLoader)
     except ConstructorError:
         raise
-    except yaml.YAMLError:
+    except (yaml.YAMLError, UnicodeEncodeError):
         return _guarded(text, _Loader)  # for the words in which it refuses the text
 
 

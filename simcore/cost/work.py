@@ -111,6 +111,8 @@ class WorkCounter:
 
     def flops(self, cost: StepCost) -> float:
         """Floating-point operations of one rank, the mean of all."""
+        if not self.steps:
+            return 0.0
         total = self._added(cost, Term.flops)
         for kind in cost.compiled_attention:
             index = self._windows.index(kind.work.window_tokens)
@@ -120,6 +122,8 @@ class WorkCounter:
 
     def moved_bytes(self, cost: StepCost) -> float:
         """Bytes of weights, activations, queries and KV cache that one rank must read and write, the mean of all."""
+        if not self.steps:
+            return 0.0
         total = self._added(cost, Term.bytes)
         decoded, prefilled = self.decode_tokens, self._prefill_tokens
         for kind in cost.compiled_attention:

@@ -42,10 +42,11 @@ def of_gaps(gaps: Sequence[Sequence[CountedGaps]], whole: CountedGaps, requests:
     total = int(whole.counts.sum())
     if not total:
         return _statistics(0, {}, {})
-    per_replica = [split(chunks, SECTIONS) for chunks in gaps]
-    sections = [merged([pieces[index] for pieces in per_replica]) for index in range(SECTIONS)]
-    enough = enough_for(None, requests) and enough_for(None, total)
-    if not (enough and all(section.counts.size for section in sections)):
+    sections: list[CountedGaps] = []
+    if enough_for(None, requests) and enough_for(None, total):
+        per_replica = [split(chunks, SECTIONS) for chunks in gaps if any(len(chunk.counts) for chunk in chunks)]
+        sections = [merged([pieces[index] for pieces in per_replica]) for index in range(SECTIONS)]
+    if not all(section.counts.size for section in sections):
         sections = []
     figures = {"mean": _mean_s(whole), "min": whole.gaps_ns[0] / NS_PER_S, "max": whole.gaps_ns[-1] / NS_PER_S}
     spread = {"mean": [_mean_s(section) for section in sections]}

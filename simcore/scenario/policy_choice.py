@@ -1,6 +1,6 @@
 """From the name and parameters of a policy in a scenario to the policy itself."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any, get_origin, get_type_hints
@@ -153,13 +153,16 @@ def _nested_policy(kind: str, section: Any, field: str) -> Any:
 
 def nested_kinds(policy: type[Any]) -> dict[str, str]:
     """The parameters of a policy that are policies themselves, each with its kind."""
-    return {name: _KINDS[hint] for name, hint in get_type_hints(policy).items() if hint in _KINDS}
+    return {name: _KINDS[hint] for name, hint in _type_hints(policy).items() if hint in _KINDS}
+
+
+_type_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 @cache
 def _parameters(policy: type[Any]) -> type[BaseModel]:
     """A pydantic model of the fields that a policy's constructor takes."""
-    hints, nested = get_type_hints(policy), nested_kinds(policy)
+    hints, nested = _type_hints(policy), nested_kinds(policy)
     taken: dict[str, Any] = {
         item.name: (Any if item.name in nested else hints[item.name], _default(item))
         for item in fields(policy)

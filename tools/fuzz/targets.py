@@ -194,7 +194,7 @@ _COMMANDS = (
     "models\n--json",
     "policies\nordering",
     "trace\nlist",
-    "run\ns.yaml\n--json\n--bands\n0\n--set\nworkload.requests=3",
+    "run\ns.yaml\n--json\n--set\nworkload.requests=3",
 )
 
 TARGETS: dict[str, Target] = {

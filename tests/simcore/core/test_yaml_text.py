@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.core.errors import FileError
-from simcore.core.yaml_text import _Loader, parse_yaml, read_yaml
+from simcore.core.yaml_text import _Loader, parse_yaml, read_yaml, yaml_problem
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,9 @@ def test_the_parser_in_c_and_the_one_in_python_read_alike(monkeypatch):
     fast = parse_yaml(text)
     monkeypatch.setattr("simcore.core.yaml_text._FastLoader", _Loader)
     assert repr(parse_yaml(text)) == repr(fast)
+
+
+def test_bytes_of_the_command_line_that_are_no_text_are_refused():
+    with pytest.raises(yaml.YAMLError) as caught:
+        parse_yaml("name: \udcf2")
+    assert yaml_problem(caught.value) == "it holds characters that no text has"
