@@ -15,6 +15,7 @@ from simcore.core.outputs import check_file, is_page
 from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
 from simcore.workload.fetch import fetch, known_trace, known_traces
 from simcore.workload.traces import Columns, read_trace
+from simcore.workload.traces.formats import FORMATS
 
 
 class Unit(StrEnum):
@@ -99,6 +100,8 @@ def _columns(
 def _overview(description: TraceDescription) -> Table:
     table = Table(title=escape(description.path), show_header=False)
     table.add_row("format", description.format)
+    if (assumed := FORMATS[description.format].notice) is not None:
+        table.add_row("assumed", assumed)
     table.add_row("requests", f"{description.requests:,}")
     table.add_row("failed, left out", f"{description.failed:,}")
     table.add_row("out of order", f"{description.out_of_order:,}")

@@ -48,7 +48,7 @@ def assumed(scenario: Scenario, workload: Workload) -> tuple[str, ...]:
 
 
 def too_long_a_context(plan: MemoryPlan, max_context_tokens: int) -> tuple[str, ...]:
-    """A sentence if a request of the whole context could never be served, as engines check before they start."""
+    """A warning if a request of the whole context could never be served: vLLM checks that before it starts."""
     room = plan.group_blocks
     if plan.layout.blocks_held(max_context_tokens) <= room:
         return ()

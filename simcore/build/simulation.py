@@ -195,6 +195,13 @@ class Simulation:
             pools=tuple(self._pool_facts(cluster)),
             first_tokens=recorder.first_tokens_after(to_ns(scenario.measurement.warmup_s)),
             notices=tuple(dict.fromkeys(self._notices(notices, requests))),
+            warnings=tuple(
+                dict.fromkeys(
+                    warning
+                    for pool in self.pools
+                    for warning in too_long_a_context(pool.memory, self.max_context_tokens)
+                )
+            ),
             cut_off=cut_off,
             simulation_wall_s=simulated - started,
             transfers=transfers,
@@ -233,7 +240,6 @@ class Simulation:
         yield from getattr(self.workload, "notices", ())
         for pool in self.pools:
             yield from assumed(pool.scenario, self.workload)
-            yield from too_long_a_context(pool.memory, self.max_context_tokens)
         yield from of_sessions
         for pool in self.pools:
             yield from pool.memory.notices(tokens)

@@ -90,6 +90,7 @@ class RunFacts:
     simulation_wall_s: float
     transfers: Columns = field(default_factory=dict)
     measured_on: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def offloadings(self) -> tuple[Offloading, ...]:

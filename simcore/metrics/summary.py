@@ -87,7 +87,7 @@ def summarise(
         summary["pools"] = pools
     _add_figures(summary, run)
     summary["cost"]["price_source"] = facts.price_source
-    summary |= {"warnings": _warnings(run, summary), "notices": list(facts.notices)}
+    summary |= {"warnings": [*_warnings(run, summary), *facts.warnings], "notices": list(facts.notices)}
     wall_s = perf_counter() - started
     summary["run"] = {
         "wall_s": wall_s,

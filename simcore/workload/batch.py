@@ -86,9 +86,11 @@ class OpenLoop(Protocol):
 class ClosedLoop:
     """``concurrency`` clients, each sending its next request ``think_time_ns`` after its last one was answered.
 
-    ``requests`` holds all requests in the order they are sent, their ``arrival_ns`` zero.
+    ``requests`` holds all requests in the order they are sent, their ``arrival_ns`` zero. ``notices`` are sentences on
+    their lengths that a user should see.
     """
 
     concurrency: int
     think_time_ns: int
     requests: RequestBatch
+    notices: tuple[str, ...] = ()

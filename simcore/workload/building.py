@@ -111,12 +111,13 @@ def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenL
 def _closed_loop(config: SyntheticWorkload, arrivals: ClosedLoopArrivals, seed: int, base_dir: Path) -> ClosedLoop:
     # The configuration is valid, so closed-loop arrivals come with a number of requests.
     count = config.requests or 0
-    prompt_tokens, output_tokens = laws.length_pairs(config, base_dir).start(seed)(count)
+    lengths = laws.length_pairs(config, base_dir)
+    prompt_tokens, output_tokens = lengths.start(seed)(count)
     requests = RequestBatch(np.zeros(count, dtype=np.int64), prompt_tokens, output_tokens)
     for step in (laws.senders(config), laws.prompts_of(config)):
         if step is not None:
             requests = step.start(seed)(requests)
-    return ClosedLoop(arrivals.concurrency, _ns(arrivals.think_time_s), requests)
+    return ClosedLoop(arrivals.concurrency, _ns(arrivals.think_time_s), requests, lengths.notices)
 
 
 def _open_loop(config: SyntheticWorkload, seed: int, base_dir: Path) -> OpenLoop:

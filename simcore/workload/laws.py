@@ -43,6 +43,7 @@ from simcore.workload.config import (
 )
 from simcore.workload.senders import Sender, Senders
 from simcore.workload.traces import Columns, read_trace
+from simcore.workload.traces.formats import assumed_of
 
 OpenLoopArrivals = (
     PoissonArrivals
@@ -106,7 +107,7 @@ def length_pairs(config: SyntheticWorkload, base_dir: Path) -> pairs.LengthPairs
                 path, measured.format, columns, sort=measured.order == "random", skip_failed=measured.skip_failed
             )
             kind = pairs.EmpiricalPairs if measured.order == "random" else pairs.ListedPairs
-            return kind(trace.prompt_tokens, trace.output_tokens)
+            return kind(trace.prompt_tokens, trace.output_tokens, assumed_of(path, trace.format))
         case ListedLengths() as listed:
             prompts_and_outputs = np.array(listed.tokens, dtype=np.int64)
             return pairs.ListedPairs(prompts_and_outputs[:, 0], prompts_and_outputs[:, 1])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -16,7 +16,11 @@ Draw = Callable[[int], tuple[Int64Array, Int64Array]]
 
 
 class LengthPairs(Protocol):
-    """Where the lengths of requests come from."""
+    """Where the lengths of requests come from, and in ``notices`` what a user should know of that."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """One sentence each."""
 
     def start(self, seed: int) -> Draw:
         """The sequence of lengths that belongs to ``seed``, from its beginning."""
@@ -28,6 +32,8 @@ class IndependentPairs:
 
     prompt: LengthDistribution
     output: LengthDistribution
+
+    notices: ClassVar[tuple[str, ...]] = ()
 
     def start(self, seed: int) -> Draw:
         """Draws from one stream for prompts and another for outputs, so that either can change alone."""
@@ -53,6 +59,8 @@ class CorrelatedPairs:
     output: LengthDistribution
     rank_correlation: float
 
+    notices: ClassVar[tuple[str, ...]] = ()
+
     def start(self, seed: int) -> Draw:
         """Draws two normals a request."""
         random = random_stream(seed, "lengths")
@@ -73,6 +81,7 @@ class EmpiricalPairs:
 
     prompt_tokens: Int64Array
     output_tokens: Int64Array
+    notices: tuple[str, ...] = ()
 
     def start(self, seed: int) -> Draw:
         """Draws the position of each pair."""
@@ -91,6 +100,7 @@ class ListedPairs:
 
     prompt_tokens: Int64Array
     output_tokens: Int64Array
+    notices: tuple[str, ...] = ()
 
     def start(self, seed: int) -> Draw:
         """The list from its beginning."""

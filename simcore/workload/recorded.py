@@ -10,7 +10,7 @@ from simcore.workload.batch import RequestBatch
 from simcore.workload.in_memory import InMemoryOpenLoop
 from simcore.workload.resampling import BLOCKS, block_length_ns, resampled
 from simcore.workload.traces import Columns, Trace, read_trace
-from simcore.workload.traces.formats import FORMATS
+from simcore.workload.traces.formats import assumed_of
 
 _LATEST_NS = 9.2e18
 
@@ -95,9 +95,7 @@ def _scaled(requests: RequestBatch, rate_scale: float) -> RequestBatch:
 
 
 def _notices(path: Path, trace: Trace, shortened: int) -> tuple[str, ...]:
-    notices = []
-    if (assumed := FORMATS[trace.format].notice) is not None:
-        notices.append(f"{path}: {assumed}.")
+    notices = list(assumed_of(path, trace.format))
     if trace.failed:
         notices.append(f"{path}: {trace.failed} failed requests (no output token) were left out.")
     if trace.out_of_order:

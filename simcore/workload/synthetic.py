@@ -29,6 +29,11 @@ class SyntheticOpenLoop:
     duration_ns: int | None = None
     batch_requests: int = BATCH_REQUESTS
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a user should know of the lengths."""
+        return self.lengths.notices
+
     def batches(self) -> Iterator[RequestBatch]:
         """The requests in order of arrival. Raises InputError if arrivals are so rare that the clock runs over."""
         draw_lengths = self.lengths.start(self.seed)

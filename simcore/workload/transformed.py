@@ -26,6 +26,11 @@ class TransformedOpenLoop:
     seed: int
     samples: int = 1
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a user should know of the workload."""
+        return getattr(self.workload, "notices", ())
+
     def batches(self) -> Iterator[RequestBatch]:
         """The requests in order of arrival."""
         transforms = [step.start(self.seed) for step in self.steps]

@@ -1,6 +1,7 @@
 """The trace formats that are known by name: a kind of file, and which of its columns hold what."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 FileKind = Literal["csv", "jsonl", "json", "parquet"]
@@ -102,6 +103,7 @@ FORMATS: dict[str, TraceFormat] = {
         Columns(prompt_tokens="prompt_tokens", output_tokens="output_tokens"),
         "ShareGPT conversations: of each the first two turns, in tokens of four characters",
         marks=frozenset(("conversations",)),
+        notice="it holds text and no token counts: four characters are taken for a token",
     ),
     "burstgpt": TraceFormat(
         "csv",
@@ -117,3 +119,9 @@ FORMATS: dict[str, TraceFormat] = {
     "jsonl": TraceFormat("jsonl", Columns(), "servetwin's own"),
     "parquet": TraceFormat("parquet", Columns(), "servetwin's own"),
 }
+
+
+def assumed_of(path: Path, trace_format: str) -> tuple[str, ...]:
+    """A sentence on what is assumed of a file of a format, if anything is."""
+    assumed = FORMATS[trace_format].notice
+    return () if assumed is None else (f"{path}: {assumed}.",)

@@ -53,24 +53,24 @@ def test_fcfs_assumes_nothing():
     assert notices({"ordering": "fcfs"}) == []
 
 
-def context_notices(overrides):
+def context_warnings(overrides):
     """Of a 70B model in fp8 on one GPU of 80 GB, which has room for a few thousand tokens."""
     scenario = BASE | {"model": "llama-3.1-70b", "precision": {"weights": "fp8"}}
     result = simulate(scenario, overrides=overrides)
-    found = [notice for notice in result.summary["notices"] if "whole context" in notice]
+    found = [warning for warning in result.summary["warnings"] if "whole context" in warning]
     return found, result.summary["kv"]["capacity_tokens_per_replica"]
 
 
 def test_a_context_that_memory_has_no_room_for_is_told_with_the_longest_that_fits():
-    (told,), room = context_notices([])
+    (told,), room = context_warnings([])
     assert room < 10_000
     assert told.startswith("A request of the whole context, 131,072 tokens, does not fit the KV memory of a replica")
     assert f"the longest that fits is {room:,} tokens (max_context_tokens)" in told
-    assert context_notices([f"max_context_tokens={room}"])[0] == []
-    (told,), _ = context_notices([f"max_context_tokens={room + 1}"])
+    assert context_warnings([f"max_context_tokens={room}"])[0] == []
+    (told,), _ = context_warnings([f"max_context_tokens={room + 1}"])
     assert f"the longest that fits is {room:,} tokens" in told
 
 
 def test_blocks_that_are_given_are_looked_at_too():
-    (told,), _ = context_notices(["memory.num_gpu_blocks=101"])
+    (told,), _ = context_warnings(["memory.num_gpu_blocks=101"])
     assert "the longest that fits is 1,600 tokens" in told

@@ -69,6 +69,17 @@ def test_sharegpt_gives_lengths_alone(tmp_path):
     assert result.requests["prompt_tokens"].tolist() == [3] * 5
 
 
+@pytest.mark.parametrize("arrivals", [{"name": "at-once"}, {"name": "closed-loop", "concurrency": 2}])
+@pytest.mark.parametrize("tenants", [{}, {"tenant": "a"}])
+def test_that_tokens_of_sharegpt_are_estimated_is_told(arrivals, tenants, tmp_path):
+    turns = [{"from": sender, "value": "hello you"} for sender in ("human", "gpt")]
+    (tmp_path / "a.json").write_text(json.dumps([{"conversations": turns}]))
+    lengths = {"requests": 5, "arrivals": arrivals, "lengths": {"name": "empirical", "file": "a.json"}} | tenants
+    summary = simulate(SCENARIO | {"workload": lengths}, base_dir=tmp_path).summary
+    (told,) = [notice for notice in summary["notices"] if "a.json" in notice]
+    assert told.endswith("it holds text and no token counts: four characters are taken for a token.")
+
+
 def test_dynamo_and_bailian_are_told_from_mooncake(tmp_path):
     dynamo = {"created_time": 400, "input_tokens": 600, "output_tokens": 20, "hash_ids": [1, 3]}
     assert read(tmp_path, "a.jsonl", json.dumps(dynamo)) == ("dynamo", [0], [600], [20])
