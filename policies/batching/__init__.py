@@ -19,7 +19,8 @@ class StepLimits:
     prompt is never cut: it waits until the budget has room, and one longer than the budget has a step for itself.
     With neither of the two there may be nothing to run: then the limits are asked for again at ``retry_at_s``, or when
     a request arrives. The limits stand for ``stable_steps`` steps while no request finishes or is preempted; limits
-    that depend on how many requests wait, which any arrival changes, must state 1.
+    that depend on how many requests wait, which any arrival changes, must state 1. A request may count as running for
+    one step after it has finished; that must make no difference to limits while nobody waits.
     """
 
     max_batched_tokens: int

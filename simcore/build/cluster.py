@@ -91,8 +91,10 @@ def _group(
     pipelines: list[Pipeline] = []
     offloadings: list[Offloading] = []
     shares_content = has_contents(workload)
+    # a pipeline plans a batch when its first stage is free
+    late = config.async_scheduling and pool.pipeline is None
     for index in range(first, first + pool.replicas):
-        parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content)
+        parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content, ends_late=late)
         warm_up(parts.memory, pool.scenario, workload)
         offloadings.append(parts.offloading)
         if pool.pipeline is None:

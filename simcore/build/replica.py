@@ -35,12 +35,14 @@ def replica_parts(
     cost: StepCost | None = None,
     shares_content: bool = True,
     numbered: bool = False,
+    ends_late: bool = False,
 ) -> ReplicaParts:
     """Fresh parts of one replica, which policies of other replicas know nothing of.
 
     ``timer`` tells the time and calls back when transfers from tiers end. ``cost`` prices steps for policies that ask,
     and weighs loading against computing; without it neither is possible. Memory only counts blocks where the requests
-    of a workload share no content (``shares_content``) and nobody wants to know their numbers (``numbered``).
+    of a workload share no content (``shares_content``) and nobody wants to know their numbers (``numbered``). With
+    ``ends_late`` a step is planned before the result of the one before it is known.
 
     Raises ``ServetwinError`` for what is wrong with the scenario's policies or memory.
     """
@@ -50,7 +52,7 @@ def replica_parts(
     if cost is not None and scenario.memory.load_from_tiers == "if-faster":
         recompute_ns = recompute_time(cost, scenario.memory.block_size_tokens)
     scheduler = Scheduler(
-        scheduler_config(scenario, spec, plan),
+        scheduler_config(scenario, spec, plan, ends_late),
         memory,
         offloading.loading(memory, recompute_ns),
         offloading.swapping,
@@ -59,7 +61,7 @@ def replica_parts(
     return ReplicaParts(scheduler, memory, offloading)
 
 
-def scheduler_config(scenario: Scenario, spec: ModelSpec, plan: MemoryPlan) -> SchedulerConfig:
+def scheduler_config(scenario: Scenario, spec: ModelSpec, plan: MemoryPlan, ends_late: bool) -> SchedulerConfig:
     """The settings of a scheduler with fresh policies; raises ``ServetwinError`` for what is wrong with these."""
     section = scenario.scheduler
     windows = {kind.window_tokens for kind in attention_counts(spec) if kind.window_tokens is not None}
@@ -73,6 +75,7 @@ def scheduler_config(scenario: Scenario, spec: ModelSpec, plan: MemoryPlan) -> S
         section.preemption.reserved_blocks,
         plan.watermark_blocks,
         section.preemption.inherit_priority,
+        ends_late,
     )
 
 

@@ -21,8 +21,9 @@ def fill_under_contention(
     Where memory runs short, victims are preempted to be computed again ("recompute"), swapped out if there is room and
     else computed again ("swap"), or dropped ("reject"), or whoever needs a block sits this step out ("wait"); if then
     nobody could run, victims are preempted after all. A victim that this step had already served gives its tokens and
-    blocks back. Where a request is its own victim, the step goes on with the next; the latest one has no next. Unlike
-    the plain way this walks the batch, so it is for steps in which something gives.
+    blocks back. One that is ending anyway is released; with "recompute" it counts as preempted all the same, as in
+    vLLM. Where a request is its own victim, the step goes on with the next; the latest one has no next. Unlike the
+    plain way this walks the batch, so it is for steps in which something gives.
     """
     memory, pool = state.memory, state.pool
     budget = limits.max_batched_tokens
@@ -79,12 +80,15 @@ def _take_from_victims(
         victim = state.running[state.config.preemption.victim(useful).number]
         granted = served.pop(victim.number, 0)
         given_back += granted
-        ends_anyway = victim.number in state.ending
-        if mode == "reject" and not ends_anyway:
+        if mode != "recompute" and victim.number in state.ending:
+            state.release_ended(victim)
+            plan.released = [*plan.released, victim]
+            continue
+        if mode == "reject":
             state.drop(victim, granted)
             plan.dropped = [*plan.dropped, victim]
             continue
-        if mode == "swap" and not ends_anyway and _swap_out(state, plan, victim, granted, now_ns):
+        if mode == "swap" and _swap_out(state, plan, victim, granted, now_ns):
             plan.swapped_out = [*plan.swapped_out, victim]
         else:
             state.preempt(victim, now_ns / 1e9, granted)

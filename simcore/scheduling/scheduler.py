@@ -131,7 +131,7 @@ class Scheduler:
         if self._copies:
             plan.copies, self._copies = self._copies, []
         if state.ending:
-            plan.released = state.release_ended()
+            plan.released = [*plan.released, *state.release_all_ended()]
         state.last_plan = plan
         return plan
 

@@ -31,7 +31,9 @@ class Stability:
         settled = not (state.config.inherit_priority and plan.short_of_memory)
         if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
             full = len(state.running) - len(state.ending) >= limits.max_running_requests
-            one_by_one = self._one_by_one or state.ending or state.generates_for_others
+            # who ends leaves a slot and memory to those who wait
+            left_to_some = state.ending and state.waiting_requests
+            one_by_one = self._one_by_one or left_to_some or state.generates_for_others
             plan.stable_steps = 1 if one_by_one else limits.stable_steps
             if state.memory.releases and not full and (state.waiting.size or state.some_are_away()):
                 plan.stable_steps = 1  # windows give back blocks meanwhile

@@ -210,8 +210,7 @@ class SchedulerState:
         """Free what a running request holds and queue it to be computed again; one that is ending leaves for good."""
         if request.number in self.ending:
             request.preemptions += 1
-            self._release_ended(request)
-            return
+            return self.release_ended(request)
         self.take_memory(request, granted_tokens)
         request.computed_tokens = 0
         if self.config.batching.hears_ended:
@@ -237,15 +236,16 @@ class SchedulerState:
         """Whether a request runs and has not got its last token."""
         return request.number in self.running and request.number not in self.ending
 
-    def release_ended(self) -> list[Request]:
+    def release_all_ended(self) -> list[Request]:
         """Free what those hold that were ending when the last step was planned; returns them."""
         ended = list(self.ending.values())
         for request in ended:
             request.unknown_tokens = 0
-            self._release_ended(request)
+            self.release_ended(request)
         return ended
 
-    def _release_ended(self, request: Request) -> None:
+    def release_ended(self, request: Request) -> None:
+        """Free what a request holds that was ending."""
         self.memory.release(request)
         del self.ending[request.number], self.running[request.number]
         self._forget(request)

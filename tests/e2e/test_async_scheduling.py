@@ -138,13 +138,16 @@ def test_who_comes_during_a_step_waits_for_one_more(async_scheduling, offset_ns,
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_the_step_that_is_scheduled_when_somebody_comes_is_part_of_the_jump(replicas, tmp_path):
-    """One plan for the first prompt, one for its decodes, two for the second's, one for the rest of the first."""
+    """One plan for the first prompt, one for its decodes, two for the second's, one for the rest of the first.
+
+    The last but one finds nobody but who has ended, the last nobody at all.
+    """
     rows = [*[(0.0, 100, 400)] * replicas, (1.0, 50, 20)]
     scenario = merged(CHAT, {"cluster": {"replicas": replicas}, "workload": {"rows": rows}})
     with patch.object(Scheduler, "plan", autospec=True, side_effect=Scheduler.plan) as plan:
         jumping = run(scenario, tmp_path)
         plans = [call.args[0] for call in plan.call_args_list]
-    assert sum(scheduler is plans[0] for scheduler in plans) == 6  # the last finds nobody
+    assert sum(scheduler is plans[0] for scheduler in plans) == 7
     assert differences(jumping, run(scenario, tmp_path, fast_forward=False)) == []
 
 
@@ -153,6 +156,28 @@ def test_who_comes_while_nobody_runs_is_served_at_once(async_scheduling, tmp_pat
     rows = [(0.0, 100, 3), (5.0, 100, 3), (5.0, 100, 3)]
     result = run(merged(CHAT, {"host": {"async_scheduling": async_scheduling}, "workload": {"rows": rows}}), tmp_path)
     assert result.requests["first_scheduled_s"].tolist() == [0.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("host", "idle_steps"), [({}, 1), ({"async_scheduling": True}, 1), ({"async_scheduling": False}, 0)]
+)
+def test_who_has_ended_keeps_its_slot_for_one_more_step(host, idle_steps, tmp_path):
+    """By default too, as in vLLM; a scenario may say otherwise."""
+    scenario = {
+        **CHAT,
+        "host": {"request_s": 0.0, **host},
+        "scheduler": {"batching": {"max_running_requests": 2}},
+        "workload": {"rows": [(0.0, 100, 40), (0.0, 100, 20), (0.0, 100, 20)]},
+    }
+    with watching() as watch:
+        result = run(scenario, tmp_path, fast_forward=False)
+    ends_ns = [end_ns for _, end_ns, _ in watch.steps[0]]
+    scheduled_ns, end_ns = (
+        round(float(result.requests[name][request]) * NS_PER_S)
+        for name, request in (("first_scheduled_s", 2), ("end_s", 1))
+    )
+    assert ends_ns.index(scheduled_ns) - ends_ns.index(end_ns) == idle_steps
+    assert differences(run(scenario, tmp_path), result) == []
 
 
 def test_a_client_may_give_up_before_the_scheduler_sees_its_request(tmp_path):

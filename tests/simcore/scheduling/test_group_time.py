@@ -40,6 +40,8 @@ def run(ordering, end_s=None, blocks=200, fast_forward=True, rate_per_s=400.0, r
     document = {
         "model": "smollm2-135m",
         "cluster": {"accelerator": "h100-sxm"},
+        # with asynchronous decisions, slots of those who have ended stand idle for a step
+        "host": {"async_scheduling": False},
         "memory": {"num_gpu_blocks": blocks},
         "scheduler": {"ordering": ordering, "batching": {"name": "chunked-prefill", **batching}},
         "workload": {"streams": streams},
