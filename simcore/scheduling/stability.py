@@ -31,8 +31,8 @@ class Stability:
         settled = not (state.config.inherit_priority and plan.short_of_memory)
         if settled and not (plan.chunks or plan.preempted or plan.stalled or plan.dropped or plan.swapped_in):
             full = len(state.running) - len(state.ending) >= limits.max_running_requests
-            # who ends leaves a slot and memory to those who wait
-            left_to_some = state.ending and state.waiting_requests
+            # who ends leaves a slot and memory to those who wait, and blocks that tiers may take
+            left_to_some = state.ending and (state.waiting_requests or state.loading is not None)
             one_by_one = self._one_by_one or left_to_some or state.generates_for_others
             plan.stable_steps = 1 if one_by_one else limits.stable_steps
             if state.memory.releases and not full and (state.waiting.size or state.some_are_away()):
