@@ -209,8 +209,8 @@ class SchedulerState:
     def preempt(self, request: Request, now_s: float, granted_tokens: int = 0) -> None:
         """Free what a running request holds and queue it to be computed again; one that is ending leaves for good."""
         if request.number in self.ending:
-            request.preemptions += 1
-            return self.release_ended(request)
+            self.release_ended(request)
+            return
         self.take_memory(request, granted_tokens)
         request.computed_tokens = 0
         if self.config.batching.hears_ended:
