@@ -22,7 +22,8 @@ from simcore.scheduling.scheduler import Scheduler
 from simcore.scheduling.step import StepResult
 from simcore.service.clock import Clock
 from simcore.service.executor import SimulatedExecutor
-from simcore.service.replica import Replica, ReplicaConfig
+from simcore.service.replica import Replica
+from simcore.service.replica_config import ReplicaConfig
 from simcore.workload import has_contents
 
 

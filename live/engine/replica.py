@@ -8,7 +8,8 @@ from simcore.cost.step_cost import StepCost
 from simcore.recording.plan_log import PlannedStep
 from simcore.recording.recorder import Recorder
 from simcore.scheduling.scheduler import Scheduler
-from simcore.service.replica import Replica, ReplicaConfig
+from simcore.service.replica import Replica
+from simcore.service.replica_config import ReplicaConfig
 
 
 class LiveReplica(Replica):

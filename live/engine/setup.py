@@ -22,7 +22,7 @@ from simcore.core.errors import InputError
 from simcore.memory import KVBlockManager
 from simcore.models import weight_bytes
 from simcore.recording.recorder import Recorder
-from simcore.service.replica import ReplicaConfig
+from simcore.service.replica_config import ReplicaConfig
 
 _CPU_KV_BYTES = 2**31
 """Keys and values on a CPU, where a scenario does not say how many blocks there are."""

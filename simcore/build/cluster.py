@@ -13,7 +13,8 @@ from simcore.recording.recorder import Recorder
 from simcore.scheduling.offloading import Offloading
 from simcore.service.clock import Clock
 from simcore.service.pipeline import InFlightBatch, Pipeline
-from simcore.service.replica import Replica, ReplicaConfig
+from simcore.service.replica import Replica
+from simcore.service.replica_config import ReplicaConfig
 from simcore.workload import Workload, has_contents
 
 

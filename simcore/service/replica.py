@@ -1,11 +1,8 @@
-"""One replica: a process that plans a step, lets it take its time, and notes what came of it."""
+"""One replica: it plans a step, lets it take its time, and notes what came of it."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any
 
-from simpy import Event, Interrupt
+from simpy import Event
 
 from policies.horizon import FOREVER
 from simcore.core.batch_plan import BatchPlan
@@ -20,28 +17,7 @@ from simcore.scheduling.step import Executor, StepResult
 from simcore.service.clock import PLAN, STEP_END, Alarm, Clock
 from simcore.service.executor import SimulatedExecutor
 from simcore.service.open_requests import OpenRequests
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaConfig:
-    """How a replica runs.
-
-    With ``fast_forward`` like steps are executed in one jump; an arrival that may change the plan ends it with the step
-    in progress, and so does a client that gives up, where ``clients_give_up``. Results are the same to the bit. One
-    that is ``alone`` in its cluster looks ahead to the next event instead. ``check`` recounts all books after every
-    step, for tests. Gaps between tokens that end by ``measure_since_ns`` are left out.
-
-    With ``async_scheduling``, a step is scheduled when the one before it starts, as asynchronous engines do so that the
-    accelerator never waits for the host; it cannot have who came later, unless nobody runs, and does not know yet who
-    ends with the step before it.
-    """
-
-    measure_since_ns: int = 0
-    alone: bool = False
-    fast_forward: bool = True
-    check: bool = False
-    async_scheduling: bool = False
-    clients_give_up: bool = False
+from simcore.service.replica_config import ReplicaConfig, sees_entries
 
 
 class Replica:
@@ -57,7 +33,7 @@ class Replica:
         "_interruptible",
         "_last_start_ns",
         "_next_step_unallocated",
-        "_process",
+        "_step_end",
         "index",
         "log",
         "requests",
@@ -84,16 +60,17 @@ class Replica:
         self._interruptible = False
         self._next_step_unallocated = False
         self._in_progress: tuple[BatchPlan, int, StepResult] | None = None
-        self._entry_counts = config.async_scheduling and _sees_entries(scheduler)
+        self._entry_counts = config.async_scheduling and sees_entries(scheduler)
         self._last_start_ns = 0
         loading = scheduler.state.loading
         if loading is not None:
             loading.on_loaded = self._look_again
-        self._process = clock.process(self._run())
+        self._step_end = Alarm(clock, 0, STEP_END)
+        self._step_end.callbacks.append(self._look)
 
     def _make_executor(self, cost: StepCost) -> Executor:
         config, scheduler = self._config, self.scheduler
-        unseen = not (config.clients_give_up or _sees_entries(scheduler)) and scheduler.state.loading is None
+        unseen = not (config.clients_give_up or sees_entries(scheduler)) and scheduler.state.loading is None
         return SimulatedExecutor(scheduler, cost, config.fast_forward, config.async_scheduling and unseen)
 
     def submit(self, request: Request, output_tokens: int) -> None:
@@ -129,7 +106,7 @@ class Replica:
             self._wake(self._idle)
         elif self._interruptible:
             self._interruptible = False
-            self._process.interrupt()
+            Alarm(self._clock, 0, STEP_END).callbacks.append(self._interrupted)
 
     def catch_up(self) -> None:
         """Note the steps of a jump in progress that have ended, so that all views are as of now."""
@@ -169,41 +146,76 @@ class Replica:
             self._next_step_unallocated = False
             self.scheduler.memory.allocate(self.scheduler.state.pool.blocks_due())
 
-    def _run(self) -> Generator[Event, Any, None]:
-        clock, executor = self._clock, self._executor
-        while True:
-            start_ns = clock.now_ns
-            if clock.next_event_ns == start_ns:
-                yield Alarm(clock, 0, PLAN)
-            if executor.ready_ns > start_ns:
-                yield Alarm(clock, executor.ready_ns - start_ns, PLAN)
-                continue
-            plan = self._plan(start_ns)
-            if plan.empty:
-                self.log.rows.idles(plan)
-                if self.scheduler.state.incoming:
-                    self._receive(start_ns)
-                elif not (plan.preempted or plan.dropped or plan.released):
-                    yield self._sleep(plan.retry_ns)
-                continue
-            result = self._execute(plan, start_ns)
-            end_ns = start_ns + result.elapsed_ns
-            try:
-                if end_ns < clock.next_event_ns:
-                    clock.skip_to(end_ns)
-                else:
-                    yield Alarm(clock, end_ns - start_ns, STEP_END)
-                self._interruptible = False
-            except Interrupt:
-                end_ns = self._cut_short()
-                if end_ns > clock.now_ns:
-                    yield Alarm(clock, end_ns - clock.now_ns, STEP_END)
-            if self._in_progress is not None:
-                plan, start_ns, result = self._in_progress
-                self._in_progress = None
-                if self._next_step_unallocated:
-                    self._allocate_next_step()
-                self._end(plan, start_ns, result, end_ns)
+    def _look(self, _: Event | None = None) -> None:
+        """Take steps from now on, until there is something to wait for."""
+        clock = self._clock
+        while clock.next_event_ns != clock.now_ns:
+            if not self._take_step():
+                return
+        Alarm(clock, 0, PLAN).callbacks.append(self._look_last)
+
+    def _look_last(self, _: Event) -> None:
+        """Go on once all else that happens in this nanosecond has happened."""
+        if self._take_step():
+            self._look()
+
+    def _take_step(self) -> bool:
+        """Plan and execute a step, or as many as the plan stands for; False if their end has to be waited for."""
+        clock = self._clock
+        start_ns = clock.now_ns
+        if (ready_ns := self._executor.ready_ns) > start_ns:
+            Alarm(clock, ready_ns - start_ns, PLAN).callbacks.append(self._look)
+            return False
+        plan = self._plan(start_ns)
+        if plan.empty:
+            return self._idles(plan, start_ns)
+        end_ns = start_ns + self._execute(plan, start_ns).elapsed_ns
+        if end_ns < clock.next_event_ns:
+            clock.skip_to(end_ns)
+            self._commit(end_ns)
+            return True
+        self._wait_until(end_ns)
+        return False
+
+    def _idles(self, plan: BatchPlan, start_ns: int) -> bool:
+        """Nobody runs by a plan: look again at once if that may change something, or sleep."""
+        self.log.rows.idles(plan)
+        if self.scheduler.state.incoming:
+            self._receive(start_ns)
+        elif not (plan.preempted or plan.dropped or plan.released):
+            self._sleep(plan.retry_ns)
+            return False
+        return True
+
+    def _wait_until(self, end_ns: int) -> None:
+        """Let the steps in progress take their time."""
+        self._step_end = Alarm(self._clock, end_ns - self._clock.now_ns, STEP_END)
+        self._step_end.callbacks.append(self._ended)
+
+    def _ended(self, _: Event) -> None:
+        """The steps in progress have ended."""
+        self._commit(self._clock.now_ns)
+        self._look()
+
+    def _interrupted(self, _: Event) -> None:
+        """Somebody came, or left, during a jump: it ends with the step in progress."""
+        self._step_end.callbacks.clear()
+        end_ns = self._cut_short()
+        if end_ns > self._clock.now_ns:
+            self._wait_until(end_ns)
+        else:
+            self._commit(end_ns)
+            self._look()
+
+    def _commit(self, end_ns: int) -> None:
+        """Note that the steps in progress, if any are left, have ended."""
+        self._interruptible = False
+        if self._in_progress is not None:
+            plan, start_ns, result = self._in_progress
+            self._in_progress = None
+            if self._next_step_unallocated:
+                self._allocate_next_step()
+            self._end(plan, start_ns, result, end_ns)
 
     def _plan(self, start_ns: int) -> BatchPlan:
         """Have the next step planned, with all who can be seen, and tell of those who leave the batch by it."""
@@ -257,13 +269,13 @@ class Replica:
             return ends_ns[steps - 1]
         return ends_ns[-1]
 
-    def _sleep(self, retry_ns: int | None) -> Event:
-        """The event that ends idleness: an arrival, or the time at which the policies want to be asked again."""
-        idle = self._idle = Event(self._clock)
+    def _sleep(self, retry_ns: int | None) -> None:
+        """Wait for an arrival, or the time at which the policies want to be asked again."""
+        self._idle = idle = Event(self._clock)
+        idle.callbacks.append(self._look)
         if retry_ns is not None:
             alarm = Alarm(self._clock, max(retry_ns - self._clock.now_ns, 1), PLAN)
             alarm.callbacks.append(lambda _: self._wake(idle))
-        return idle
 
     def _wake(self, idle: Event) -> None:
         if self._idle is idle:
@@ -286,9 +298,3 @@ class Replica:
             self.requests.finish(request, now_ns)
         if self._config.check:
             check_invariants(scheduler.state)
-
-
-def _sees_entries(scheduler: Scheduler) -> bool:
-    """Whether it matters when the scheduler sees a request, even if there is no room for it."""
-    loading = scheduler.state.loading
-    return (loading is not None and loading.tiers.prefetches) or not scheduler.config.ordering.fixed_keys
