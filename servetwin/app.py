@@ -29,6 +29,7 @@ COMMANDS = {
     "policies": LazyCommand("servetwin.policies_command:policies", "List policies by kind, with their sources."),
     "parity": LazyCommand("servetwin.parity_command:parity", "Hold the scheduler's decisions against recorded ones."),
     "fidelity": LazyCommand("servetwin.fidelity_command:fidelity", "Hold the simulator against measured engines."),
+    "repro": LazyCommand("servetwin.repro_command:repro", "Run a paper's experiment, and tell what of it holds."),
     "doctor": LazyCommand("servetwin.doctor_command:doctor", "Report versions, usable parts and clashing packages."),
     "trace": LazyCommand("servetwin.app:trace_app", "Describe and fetch traces of requests."),
     "calibrate": LazyCommand(

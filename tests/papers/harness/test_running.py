@@ -1,0 +1,43 @@
+"""Cells are shared out, and put in their places whatever order they come in."""
+
+import pytest
+
+from papers.harness.catalogue import published_of, study_of
+from papers.harness.running import by_processes, in_this_process, perform, reproduce, tasks_of
+from simcore.core.errors import ServetwinError, UnknownNameError
+
+PAPER = "speculative-decoding"
+
+
+def backwards(function, tasks):
+    for place in reversed(range(len(tasks))):
+        yield place, function(tasks[place])
+
+
+def test_any_runner_gives_the_same():
+    documents = [
+        reproduce(PAPER, runner, smoke=True)[0].document() for runner in (in_this_process, backwards, by_processes(1))
+    ]
+    assert documents[0] == documents[1] == documents[2]
+
+
+def test_progress_is_told():
+    told = []
+    reproduce(PAPER, smoke=True, progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, len(tasks_of(PAPER, smoke=True))) for done in range(1, len(told) + 1)]
+
+
+@pytest.mark.parametrize("ask", [published_of, study_of, tasks_of])
+def test_an_unknown_paper_is_told_with_the_nearest(ask):
+    with pytest.raises(UnknownNameError, match="Did you mean 'speculative-decoding'"):
+        ask("speculative-decodign")
+
+
+def test_an_error_names_the_cell(monkeypatch):
+    def fails(cell):
+        raise ServetwinError("no.")
+
+    task = tasks_of(PAPER)[0]
+    monkeypatch.setattr("papers.harness.running.study_of", lambda name: type("S", (), {"measure": staticmethod(fails)}))
+    with pytest.raises(ServetwinError, match=f"{PAPER}, .* seed 0: no"):
+        perform(task)

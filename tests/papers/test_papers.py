@@ -1,0 +1,75 @@
+"""Every paper shows its direction within seconds, and the page is what was measured last."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from papers.harness.catalogue import paper_names, published_of, study_of
+from papers.harness.published import Claim
+from papers.harness.running import reproduce, tasks_of
+from papers.harness.study import PUBLISHED
+from tools.papers_page import kept_measured, main
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "docs" / "results" / "papers"
+MOST_LINES = 200
+
+
+@pytest.mark.parametrize("name", paper_names())
+def test_the_smoke_run_shows_the_published_direction(name):
+    findings, measured, study = reproduce(name, smoke=True)
+    assert findings.claims, "a smoke run without a claim shows nothing"
+    directed = 0
+    for finding in findings.claims:
+        claim = finding.comparison
+        assert isinstance(claim, Claim)
+        if claim.beyond is not None:
+            directed += 1
+            published_side = claim.published_range[0] > claim.beyond
+            assert (finding.ours.value > claim.beyond) == published_side, claim.words
+    assert directed, "a paper without a direction has nothing that a smoke run could show"
+    assert study is study_of(name)
+    assert {setup for setup, _ in measured.figures} == {PUBLISHED}
+
+
+@pytest.mark.parametrize("name", paper_names())
+def test_what_is_compared_is_measured(name):
+    """Also that all of it was measured when the page was made."""
+    published, study = published_of(name), study_of(name)
+    cells = {(setup, system) for setup, systems in study.cells.items() for system in systems}
+    kept = kept_measured(KEPT / f"{name}.json")
+    assert set(kept.figures) == cells
+    assert {len(seeds) for seeds in kept.figures.values()} == {study.full.seeds}
+    for one in (*published.claims, *published.ablations, *published.sensitivity, *published.today.comparisons):
+        assert (one.setup, one.of) in cells
+        assert one.figure in kept.figures[one.setup, one.of][0]
+        if one.over is not None:
+            assert one.figure in kept.figures[one.over_setup or one.setup, one.over][0]
+    assert len(tasks_of(name)) == len(cells) * study.full.seeds
+
+
+@pytest.mark.parametrize("name", paper_names())
+def test_charts_draw_what_was_kept(name):
+    from dashboard.figures.beside_published import beside_published
+
+    for chart in study_of(name).charts(kept_measured(KEPT / f"{name}.json"), published_of(name).curves):
+        assert len(beside_published(chart).data) == len(chart.series) > 0
+
+
+@pytest.mark.parametrize("name", paper_names())
+def test_a_paper_is_short(name):
+    module = ROOT / "papers" / f"{name.replace('-', '_')}.py"
+    assert len(module.read_text(encoding="utf-8").splitlines()) < MOST_LINES
+
+
+def test_the_page_is_what_was_measured():
+    assert main(["--page", "--check"]) == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", paper_names())
+def test_a_run_measures_what_is_kept(name):
+    _, measured, _ = reproduce(name)
+    kept = kept_measured(KEPT / f"{name}.json")
+    assert json.loads(json.dumps([*measured.figures.values()])) == [kept.figures[cell] for cell in measured.figures]
