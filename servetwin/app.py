@@ -18,7 +18,7 @@ COMMANDS = {
     "chat": LazyCommand("servetwin.chat_command:chat", "Talk with a model in the terminal, through the live engine."),
     "compare": LazyCommand("servetwin.compare_command:compare", "Compare variants of a scenario on the same requests."),
     "plan": LazyCommand(
-        "servetwin.plan_command:plan", "Tell how many of which GPU hold limits, set up how, and at what cost."
+        "servetwin.plan_command:plan", "Tell how many of which GPU hold limits, set up how, at what cost."
     ),
     "sweep": LazyCommand("servetwin.sweep_command:sweep", "Run a scenario over many settings, into one table."),
     "memory": LazyCommand("servetwin.memory_command:memory", "Show where memory goes and how many requests fit."),

@@ -72,7 +72,7 @@ def plan(
         typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: its address, or local for one on this machine."),
     ] = None,
 ) -> None:
-    """Tell how many of which GPU hold limits on latency, set up how, and at what cost.
+    """Tell how many of which GPU hold limits, set up how, at what cost.
 
     Of each model and accelerator the cheapest set-up is an answer. The folder holds a report to open in a browser, a
     scenario for each answer, ready for servetwin run, and the commands that launch it.
