@@ -5,6 +5,7 @@ Machines that this process does not start need servetwin installed, and the file
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,6 +16,7 @@ from simcore.core.errors import InputError, ServetwinError
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
+_ANSWERS_S = 10.0
 _RETRIES = 5
 """How often a task is started again whose worker, or machine, was lost."""
 
@@ -37,6 +39,7 @@ class RayCluster:
             options |= {"num_cpus": processors or available_cores(), "include_dashboard": False}
             options["runtime_env"] = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
         else:
+            _check_answers(address)
             options["address"] = address
         try:
             ray.init(**options)
@@ -69,3 +72,14 @@ class RayCluster:
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
         self._ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Raise ``InputError`` where nobody listens at ``host:port``, for which Ray itself would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_ANSWERS_S).close()
+    except (OSError, OverflowError) as error:
+        raise InputError("--ray", address, f"the address of a Ray cluster that answers ({error})") from None
