@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from importlib.resources.abc import Traversable
 from math import isfinite
 from pathlib import Path
@@ -92,6 +93,14 @@ def _whole(text: str) -> int:
 def _finite(text: str) -> float:
     number = float(text)
     return number if isfinite(number) else _no_number(text)
+
+
+def exact_number(text: str) -> Decimal:
+    """The number in a JSON text with all its digits; raises ``ValueError`` for too long an exponent."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return _no_number(text)
 
 
 def _no_number(text: str) -> NoReturn:

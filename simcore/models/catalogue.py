@@ -1,5 +1,6 @@
 """The models that are known by name: one JSON file of facts each, in the folder ``presets``."""
 
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -69,6 +70,7 @@ def load_preset(name: str) -> Preset:
     return Preset.model_validate_json((_folder() / f"{name}{_SUFFIX}").read_bytes())
 
 
+@cache
 def load_preset_spec(name: str) -> ModelSpec:
     """The model's facts; raises ``UnknownNameError`` for a name that is not known."""
     return read_config(load_preset(name).config, name, source=f"{name}: ")

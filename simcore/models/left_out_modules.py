@@ -10,7 +10,8 @@ from simcore.models.spec import LatentAttention, LayerGroup, MixtureOfExperts
 from simcore.models.weight_formats import WEIGHT_FORMATS, Role, weight_format
 
 _PREFIXES = ("model.", "language_model.model.", "model.language_model.", "language_model.", "backbone.", "")
-"""What may stand before "layers" in the names of a checkpoint."""
+"""What may stand before "layers" in the names of a checkpoint; each ends, by its last dots, with a shorter one."""
+_PARTS_OF_PREFIXES = frozenset(prefix.removesuffix(".") for prefix in _PREFIXES if prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class ModuleNames:
         names = [prefix + module for prefix in _PREFIXES]
         if self.expression is not None and any(self.expression.match(name) for name in names):
             return True
-        return any(part in self.parts for name in names for part in _runs(name))
+        return bool(self.parts) and not self.parts.isdisjoint(_runs(module))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +96,16 @@ class CheckpointFormat:
         return None
 
 
-def _runs(name: str) -> Iterator[str]:
-    """Parts of a name in succession, joined by their dots."""
-    parts = name.split(".")
+def _runs(module: str) -> Iterator[str]:
+    """Parts in succession, joined by their dots, of all names that a module may have: each once, or a few times."""
+    parts = module.split(".")
     for start in range(len(parts)):
         for end in range(start + 1, len(parts) + 1):
-            yield ".".join(parts[start:end])
+            run = ".".join(parts[start:end])
+            yield run
+            if start == 0:
+                yield from (f"{prefix}{run}" for prefix in _PREFIXES if prefix)
+    yield from _PARTS_OF_PREFIXES
 
 
 def _kept_roles(

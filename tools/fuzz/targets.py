@@ -9,10 +9,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from calibrate.importers.generic import read_samples
+from experiments.sweep.journal import opened
 from fidelity.engine_runs import read_engine_runs
+from fidelity.parity import first_difference, read_recording
 from fidelity.request_runs import read_request_run
 from servetwin.cli import main
 from simcore.build.simulation import Simulation
@@ -20,6 +23,7 @@ from simcore.core.errors import ServetwinError
 from simcore.cost.calibrated import load_profile
 from simcore.hardware import load_accelerator
 from simcore.models import load_model
+from simcore.output.run_folder import read_run_folder, write_run_folder
 from simcore.scenario import override, parse_scenario, read_scenario
 from simcore.workload.traces import read_trace
 
@@ -41,6 +45,26 @@ measurement: {warmup_s: 0.1, end_s: 9.0}
 """
 _TRACE = b"arrival_s,prompt_tokens,output_tokens,tenant\n0,20,5,a\n0.5,30,6,b\n1.25,40,7,a\n"
 _LINES = b'{"timestamp": 0, "input_length": 20, "output_length": 5, "hash_ids": [1]}\n' * 3
+_VLLM_BENCH = (
+    b'{"request_rate": 10.0, "input_lens": [300, 30], "output_lens": [100, 9], "start_times": [0.5, 0.7], '
+    b'"ttfts": [0.02, 0.021], "itls": [[0.007], [0.007]]}'
+)
+_VLLM_BENCH_RATE = b'{"request_rate": 10.0, "input_lens": [300, 30], "output_lens": [100, 9]}'
+_GUIDELLM = (
+    b'{"benchmarks": [{"requests": {"successful": [{"prompt_tokens": 300, "output_tokens": 100, '
+    b'"request_start_time": 1766000000.0}]}}]}'
+)
+_CONVERSATIONS = b'[{"conversations": [{"from": "human", "value": "hello"}, {"from": "gpt", "value": "hi"}]}]'
+_RECORDING = (
+    b'{"engine": {"name": "vllm", "version": "0.33.0", "cut_after": 200}, '
+    b'"config": {"block_size": 16, "num_blocks": 400, "max_num_batched_tokens": 64, "max_num_seqs": 1, '
+    b'"max_model_len": 512, "policy": "priority", "prefix_caching": true}, '
+    b'"requests": [{"id": 1, "arrive_step": 0, "prompt": [[1000, 16]], "output": 1, "priority": 0}, '
+    b'{"id": 0, "arrive_step": 1, "prompt": [[2000, 16]], "output": 1, "priority": 0}], '
+    b'"steps": [{"scheduled": {"1": 16}, "preempted": [], "finished": [1], "free_blocks_after": 399}, '
+    b'{"scheduled": {"0": 16}, "preempted": [], "finished": [0], "free_blocks_after": 399}]}'
+)
+_JOURNAL = b'{"fingerprint": "ab", "rows": [{"rate_per_s": 1.0}]}\n' * 3
 _CONFIG = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128, "vocab_size": 1000,
     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 512,
@@ -125,6 +149,30 @@ _RUN = {
 }
 
 
+def _run_files() -> dict[str, bytes]:
+    """A small run folder, file by file, without its report."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "s.yaml"
+        path.write_bytes(SCENARIO)
+        write_run_folder(_prepared(path).run(), Path(folder) / "run")
+        return {file.name: file.read_bytes() for file in sorted((Path(folder) / "run").iterdir())}
+
+
+def _run_folder(content: bytes, folder: Path) -> object:
+    for name, text in _KEPT_RUN.items():
+        (folder / name).write_bytes(content if name == "requests.parquet" else text)
+    return read_run_folder(folder)
+
+
+def _compared(path: Path) -> object:
+    return first_difference(read_recording(path))
+
+
+def _continued(path: Path) -> object:
+    with opened(path) as journal:
+        return journal.rows
+
+
 def _command_line(content: bytes, folder: Path) -> None:
     arguments = content.decode("utf-8", "surrogateescape").split("\n")
     said, told = io.StringIO(), io.StringIO()
@@ -197,6 +245,8 @@ _COMMANDS = (
     "run\ns.yaml\n--json\n--set\nworkload.requests=3",
 )
 
+_KEPT_RUN = _run_files()
+
 TARGETS: dict[str, Target] = {
     "scenario": Target((SCENARIO,), _file("s.yaml", _prepared)),
     "assignment": Target(
@@ -205,6 +255,10 @@ TARGETS: dict[str, Target] = {
     "trace-csv": Target((_TRACE,), _file("t.csv", read_trace)),
     "trace-jsonl": Target((_LINES,), _file("t.jsonl", read_trace)),
     "trace-gzip": Target((gzip.compress(_TRACE, mtime=0),), _file("t.csv.gz", read_trace)),
+    "trace-json": Target((_VLLM_BENCH, _VLLM_BENCH_RATE, _GUIDELLM, _CONVERSATIONS), _file("t.json", read_trace)),
+    "recording": Target((_RECORDING,), _file("recording.json", _compared)),
+    "run-folder": Target((_KEPT_RUN["requests.parquet"],), _run_folder),
+    "sweep-journal": Target((_JOURNAL,), _file("cells.jsonl", _continued)),
     "config": Target((json.dumps(_CONFIG).encode(),), _file("config.json", lambda path: load_model(str(path)))),
     "hardware": Target(
         ((files("hardware_profiles") / "l4.yaml").read_bytes(),),

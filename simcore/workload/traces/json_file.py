@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore.core.errors import FileError
-from simcore.core.files import json_problem, parse_json
+from simcore.core.files import exact_number, json_problem, parse_json
 from simcore.workload.traces.text import whole
 
 CHARACTERS_PER_TOKEN = 4
@@ -33,7 +33,7 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[object]
 
 def _requests(path: Path) -> Rows:
     try:
-        document = parse_json(whole(path), parse_float=Decimal)
+        document = parse_json(whole(path), parse_float=exact_number)
     except (ValueError, RecursionError) as error:
         raise FileError(path, f"is not valid JSON ({json_problem(error)})") from error
     found: Rows = []

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from simcore.core.errors import FileError, nearest_name
-from simcore.core.files import json_problem
+from simcore.core.files import exact_number, json_problem
 from simcore.workload.traces.text import opened
 
 
@@ -62,7 +61,7 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not content.strip():
                 continue
             try:
-                record = json.loads(content, parse_float=Decimal, object_pairs_hook=_object)
+                record = json.loads(content, parse_float=exact_number, object_pairs_hook=_object)
             except _RepeatedKeyError as error:
                 raise FileError(path, f"has the key {error} twice", line) from error
             except (ValueError, RecursionError) as error:

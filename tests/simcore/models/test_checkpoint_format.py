@@ -7,6 +7,7 @@ import pytest
 
 from simcore.core.errors import FileError, InputError
 from simcore.models import load_model, load_preset, rank_weight_bytes, read_config, weight_bytes
+from simcore.models.left_out_modules import ModuleNames
 from simcore.models.weight_formats import Role
 
 QUANTISED = Path(__file__).parent / "quantised"
@@ -231,3 +232,22 @@ def test_published_checkpoints_leave_out_what_their_lists_say(tmp_path, name):
     kept = [[group.count, sorted(role.value for role in group.kept)] for group in spec.layer_groups if group.kept]
     assert sorted(kept) == published["kept"]
     assert not [notice for notice in spec.notices if "leaves part" in notice]
+
+
+def test_a_module_is_told_by_any_parts_of_its_names_in_succession():
+    module = "layers.1.mlp.up_proj"
+    for prefix in ("model", "language_model.model", "model.language_model", "language_model", "backbone"):
+        parts = f"{prefix}.{module}".split(".")
+        for start in range(len(parts)):
+            for end in range(start + 1, len(parts) + 1):
+                assert module in ModuleNames.of([".".join(parts[start:end])])
+    for other in (
+        "layers.10",
+        "proj",
+        "up_proj.mlp",
+        "model.model",
+        "backbone.model.layers",
+        "ayers.1.mlp",
+        "layers.1.",
+    ):
+        assert module not in ModuleNames.of([other])

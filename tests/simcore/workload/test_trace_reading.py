@@ -279,6 +279,7 @@ def test_json_that_no_parser_takes(tmp_path):
     for text, why in (
         ("[" * 100_000, "nested too deeply"),
         ("9" * 5000, "a number beyond all bounds"),
+        (f"1e-{'9' * 30}", "a number beyond all bounds"),
         ("{", "Expecting"),
     ):
         with pytest.raises(FileError, match=f"own.jsonl, line 1: is not valid JSON .*{why}"):
