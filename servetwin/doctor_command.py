@@ -26,8 +26,9 @@ OPTIONAL_PARTS = {
     "kernels": ("torch", "triton"),
     "dashboard": ("streamlit",),
     "live": ("torch", "triton", "safetensors", "gguf", "tokenizers", "jinja2"),
+    "ray": (),
 }
-"""Packages of servetwin that need an extra of the same name, and the modules that it brings."""
+"""Extras by the package that they are for, servetwin's or their own, and the modules that they bring."""
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False) -> None:

@@ -30,8 +30,7 @@ def run_unless_hopeless(simulation: Simulation, deviates: float) -> Result:
     That is so if it would be settled, with so many ``deviates``, were all requests still to come within their limits.
     """
     clock, recorder = Clock(), Recorder()
-    described = simulation.scenario, simulation.spec, simulation.memory, simulation.workload
-    cluster = build_cluster(clock, recorder, *described, simulation.cost, simulation.pipeline, True, False)
+    cluster = build_cluster(clock, recorder, simulation.pools, simulation.workload, True, False)
     allowed = _may_miss(simulation, _SURER * deviates)
 
     def look(arrived: int) -> None:

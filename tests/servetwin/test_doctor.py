@@ -23,7 +23,7 @@ def test_json(command):
     facts = json.loads(ended.out)
     assert (ended.code, facts["clashes"]) == (0, [])
     assert set(facts["packages"]) >= {"simpy", "numpy", "typer"}
-    assert set(facts["extras"]) == {"kernels", "dashboard", "live"}
+    assert set(facts["extras"]) == {"kernels", "dashboard", "live", "ray"}
 
 
 def test_an_extra_says_what_it_lacks(command, monkeypatch):
