@@ -22,8 +22,8 @@ RISES_WITH = {
     "collective": "bytes",
 }
 """The size with which a kernel of each kind must not become faster, all else equal."""
-_SLIP = 300.0
-"""Nearer to a thousand than to one, as a ratio of times."""
+_SLIP = 100.0
+"""Nearer to a thousand than to one, as a ratio of times, what sizes differ by taken off."""
 _FALL = -0.1
 """Slope of a falling curve, logarithm over logarithm."""
 _RANGE = 8.0
@@ -121,7 +121,8 @@ def _single_slips(samples: SampleTable) -> list[Nonsense]:
             continue
         for index, place in enumerate(places):
             near = np.argsort(np.abs(sizes - sizes[index]), kind="stable")[1:_ENOUGH]
-            off = np.abs(logs[index] - logs[near]) - np.abs(sizes[index] - sizes[near])
+            rise, farther = logs[index] - logs[near], sizes[index] - sizes[near]  # from none to in proportion
+            off = np.maximum(rise - np.maximum(farther, 0.0), np.minimum(farther, 0.0) - rise)
             bad[place] |= bool(np.median(off) > np.log(_SLIP))
     if not bad.any():
         return []

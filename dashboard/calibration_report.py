@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from calibrate.fit.held_out import FITS, CheckedFit
-from calibrate.measuring.device import KernelPoint
+from calibrate.measuring.replay import points_of
 from calibrate.measuring.surrogate import work
 from calibrate.physics import RISES_WITH
 from calibrate.samples import SHAPE_COLUMNS, SampleTable
@@ -144,13 +144,6 @@ def _roofline(view: CalibrationView) -> go.Figure | None:
     figure.update_xaxes(type="log")
     figure.update_yaxes(type="log")
     return figure
-
-
-def points_of(samples: SampleTable) -> list[KernelPoint]:
-    """The shapes of samples."""
-    names = SHAPE_COLUMNS[samples.kind]
-    rows = zip(*(samples.columns[name].tolist() for name in names), strict=True)
-    return [KernelPoint(samples.kind, tuple(row)) for row in rows]
 
 
 def _map(needed: Needed) -> go.Figure | None:

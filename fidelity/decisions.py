@@ -43,9 +43,9 @@ class PlanDifference:
 class _ReplayingExecutor(SimulatedExecutor):
     """Says that steps take as long as they were seen to."""
 
-    def __init__(self, scheduler: Scheduler, cost: StepCost, durations_ns: Iterator[int]) -> None:
+    def __init__(self, scheduler: Scheduler, cost: StepCost, durations_ns: Iterator[int], priced_ns: list[int]) -> None:
         super().__init__(scheduler, cost, fast_forward=False)
-        self._durations_ns = durations_ns
+        self._durations_ns, self._priced_ns = durations_ns, priced_ns
 
     def execute(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepResult:
         """See ``Executor``; the run ends with the last step that was seen."""
@@ -53,6 +53,7 @@ class _ReplayingExecutor(SimulatedExecutor):
         if duration_ns is None:
             raise StopSimulation(None)
         result = super().execute(plan, start_ns, within_ns)
+        self._priced_ns.append(int(result.durations_ns[0]))
         result.durations_ns = [duration_ns]
         return result
 
@@ -70,11 +71,12 @@ class _ReplayingReplica(Replica):
         durations_ns: Iterator[int],
     ) -> None:
         self.plans: list[PlannedStep] = []
+        self.priced_ns: list[int] = []
         self._durations_ns = durations_ns
         super().__init__(clock, 0, scheduler, cost, recorder, config)
 
     def _make_executor(self, cost: StepCost) -> SimulatedExecutor:
-        return _ReplayingExecutor(self.scheduler, cost, self._durations_ns)
+        return _ReplayingExecutor(self.scheduler, cost, self._durations_ns, self.priced_ns)
 
     def _plan(self, start_ns: int) -> BatchPlan:
         plan = super()._plan(start_ns)
@@ -84,7 +86,15 @@ class _ReplayingReplica(Replica):
         return plan
 
 
-def replayed_plans(simulation: Simulation, durations_ns: Sequence[int]) -> list[PlannedStep]:
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """All plans, and what the simulation would have taken each of the steps to last, in nanoseconds."""
+
+    plans: list[PlannedStep]
+    priced_ns: list[int]
+
+
+def replayed(simulation: Simulation, durations_ns: Sequence[int]) -> Replayed:
     """What the scheduler of a scenario decides if its steps take so long, one after the other.
 
     Memory counts blocks where a simulation would, though the live engine's has numbered them.
@@ -98,7 +108,7 @@ def replayed_plans(simulation: Simulation, durations_ns: Sequence[int]) -> list[
     )
     replica = _ReplayingReplica(clock, parts.scheduler, simulation.cost, recorder, config, iter(durations_ns))
     simulation.run_on(clock, recorder, SimulatedCluster.of_one(replica, parts.offloading))
-    return replica.plans
+    return Replayed(replica.plans, replica.priced_ns)
 
 
 def first_difference(live: Sequence[PlannedStep], simulated: Sequence[PlannedStep]) -> PlanDifference | None:

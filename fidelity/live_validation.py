@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fidelity.decisions import PlanDifference, first_difference, replayed_plans
+from fidelity.decisions import PlanDifference, first_difference, replayed
 from fidelity.measured_cost import at_measured_prices
 from fidelity.step_prices import Columns, StepPrices
 from simcore.build.simulation import Simulation
@@ -49,7 +49,8 @@ class RegimeCompared:
     """One load regime: how many plans there were and the first that differs, figures, parts, and both results.
 
     ``terms_s`` say what the price of all steps consists of; ``outside_share`` is the share of steps with fewer or more
-    tokens than any that was measured for the prices.
+    tokens than any that was measured for the prices. ``disturbed_share`` is the share of the steps' time in which their
+    thread did not run, None where it was not asked.
     """
 
     name: str
@@ -61,6 +62,7 @@ class RegimeCompared:
     outside_share: float
     live: Result
     simulated: Result
+    disturbed_share: float | None = None
 
     def error(self, metric: str, statistic: str) -> float | None:
         """The error of one figure."""
@@ -79,6 +81,7 @@ class RegimeCompared:
             "parts": [asdict(part) for part in self.parts],
             "price_terms_s": self.terms_s,
             "steps_outside_measured_share": self.outside_share,
+            "disturbed_share": self.disturbed_share,
         }
 
 
@@ -90,19 +93,26 @@ def compare_live(
     plans: Sequence[PlannedStep],
     table: Columns,
     parts: Sequence[str],
+    by_table: bool = True,
+    disturbed_share: float | None = None,
 ) -> RegimeCompared:
     """Replay the decisions of a live run, simulate it at the prices of measured steps (``table``), and compare.
 
-    ``steps`` are the columns of the live run's steps, ``parts`` the names of the parts of their time.
+    ``steps`` are the columns of the live run's steps, ``parts`` the names of the parts of their time. If not
+    ``by_table``, steps are simulated at the scenario's own prices, which a profile gives.
     """
     prices = StepPrices.fit(table)
-    difference = first_difference(plans, replayed_plans(simulation, steps["step_ns"].tolist()))
-    simulated = at_measured_prices(simulation, prices).run()
+    durations_ns = steps["step_ns"].tolist()
+    difference = first_difference(plans, replayed(simulation, durations_ns).plans)
+    priced = at_measured_prices(simulation, prices) if by_table else simulation
+    simulated = priced.run()
+    priced_ns = np.array(replayed(priced, durations_ns).priced_ns, dtype=np.float64)
     own = [PartCompared(part, *_part_s(table, steps, f"{part}_ns")) for part in parts]
     terms_s = {term: float(priced.sum()) / NS_PER_S for term, priced in prices.terms_of(steps).items()}
     outside = float(1 - prices.inside(steps).mean()) if len(steps["rows"]) else 0.0
-    times = [*_latencies(live, simulated), *_step_times(prices, steps)]
-    return RegimeCompared(name, len(plans), difference, times, own, terms_s, outside, live, simulated)
+    times = [*_latencies(live, simulated), *_step_times(priced_ns, steps)]
+    figures = times, own, terms_s, outside, live, simulated, disturbed_share
+    return RegimeCompared(name, len(plans), difference, *figures)
 
 
 def _part_s(table: Columns, steps: Columns, part: str) -> tuple[float, float]:
@@ -124,11 +134,11 @@ def _latencies(live: Result, simulated: Result) -> list[TimeCompared]:
     return found
 
 
-def _step_times(prices: StepPrices, steps: Columns) -> list[TimeCompared]:
+def _step_times(priced_ns: NDArray[np.float64], steps: Columns) -> list[TimeCompared]:
     """Of the very steps that were run: medians of measured and priced times, and of their sums."""
     if not len(steps["step_ns"]):
         return []
-    measured, priced = steps["step_ns"] / NS_PER_S, prices.price_ns(steps) / NS_PER_S
+    measured, priced = steps["step_ns"] / NS_PER_S, priced_ns / NS_PER_S
     return [
         TimeCompared("step_s", "p50", float(np.median(measured)), float(np.median(priced))),
         TimeCompared("step_s", "mean", float(measured.mean()), float(priced.mean())),

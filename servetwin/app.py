@@ -25,7 +25,7 @@ COMMANDS = {
     "explain": LazyCommand("servetwin.explain_command:explain", "Show where a step's time goes."),
     "dashboard": LazyCommand("servetwin.dashboard_command:dashboard", "Open what-if pages in a browser."),
     "models": LazyCommand("servetwin.fact_commands:models", "List the models known by name."),
-    "hardware": LazyCommand("servetwin.fact_commands:hardware", "List the accelerators known by name."),
+    "hardware": LazyCommand("servetwin.app:hardware_app", "List accelerators; show and compare kernel profiles."),
     "policies": LazyCommand("servetwin.policies_command:policies", "List policies by kind, with their sources."),
     "parity": LazyCommand("servetwin.parity_command:parity", "Hold the scheduler's decisions against recorded ones."),
     "fidelity": LazyCommand("servetwin.fidelity_command:fidelity", "Hold the simulator against measured engines."),
@@ -57,9 +57,17 @@ CALIBRATE_COMMANDS = {
     ),
 }
 
+HARDWARE_COMMANDS = {
+    "show": LazyCommand(
+        "servetwin.hardware_commands:show", "Show an accelerator's ceilings, or what a kernel profile knows."
+    ),
+    "diff": LazyCommand("servetwin.hardware_commands:diff", "Show how far two kernel profiles are apart."),
+}
+
 app = lazy_app("servetwin", "A twin of an LLM inference service.", COMMANDS)
 trace_app = lazy_app("trace", COMMANDS["trace"].line, TRACE_COMMANDS)
 calibrate_app = lazy_app("calibrate", COMMANDS["calibrate"].line, CALIBRATE_COMMANDS, runs_alone=True)
+hardware_app = lazy_app("hardware", COMMANDS["hardware"].line, HARDWARE_COMMANDS, runs_alone=True)
 
 
 def _print_version(asked: bool) -> None:
@@ -98,8 +106,19 @@ def _calibrate(
     dtype: options.DtypeOption = None,
     by_cpu_time: options.ByCpuTime = False,
 ) -> None:
-    """Measure this machine and fit a kernel profile; or import public measurements and fit them."""
+    """Measure this machine and fit a kernel profile of it, or import measurements."""
     if context.invoked_subcommand is None:
         from servetwin.calibrate_command import calibrate
 
         calibrate(device, models, minutes, kernels, out, resume, force, target_error, dtype, by_cpu_time)
+
+
+@hardware_app.callback(invoke_without_command=True)
+def _hardware(
+    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False
+) -> None:
+    """List accelerators; show and compare kernel profiles."""
+    if context.invoked_subcommand is None:
+        from servetwin.fact_commands import hardware
+
+        hardware(as_json)

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic, perf_counter_ns, thread_time_ns
 from typing import Any
@@ -18,10 +18,11 @@ from calibrate.fit.held_out import FITS
 from calibrate.importers.generic import write_parquet
 from calibrate.measuring.campaign import Ended, measure_machine
 from calibrate.measuring.device import Candidate
-from calibrate.measuring.fitting import Made, fitted_kinds, sample_tables
+from calibrate.measuring.fitting import Made, fitted_kinds, launched_apart, sample_tables
 from calibrate.measuring.host import fit_host
 from calibrate.measuring.repetition import Measured, Repetition
 from calibrate.measuring.sample_log import SampleLog
+from calibrate.measuring.surrogate import Peaks
 from calibrate.physics import broken_fit, without_nonsense
 from calibrate.profile_writer import FittedKind, Origin, write_profile
 from calibrate.samples import SampleTable
@@ -129,6 +130,7 @@ def calibrate_machine(
         resume,
         Repetition(),
         lambda candidate, found, expected: say(_line(candidate, found, expected)),
+        Peaks(rates[f"matmul_{machine['dtype'].replace('fp16', 'bf16')}_per_s"], rates["copy_bytes_per_s"]),
     )
     for name, rate in ceilings(settings.device, clock).items():
         rates[name] = max(rate, rates[name])
@@ -137,8 +139,10 @@ def calibrate_machine(
     origin = Origin(_origin(machine), "own measurements", datetime.date.today().isoformat())
     made = Made(accelerator.name, ENGINE, machine["torch"].partition("+")[0], origin)
     tables, sentences = checked_tables(log.measured, made, folder, accelerator)
-    fitted, left_out = fitted_kinds(tables, made)
-    told += sentences + list(left_out.values())
+    points = {point for candidate in device.candidates() for point in candidate.kernels}
+    peaks = Peaks(accelerator.peak_flops_per_s[machine["dtype"]], accelerator.memory_bandwidth_bytes_per_s)
+    fitted, too_few = fitted_kinds(tables, points, made, peaks)
+    told += sentences + too_few
     for kind in list(fitted):
         broken = broken_fit(kind, fitted[kind].checked.fitted)
         if broken is not None:
@@ -146,9 +150,8 @@ def calibrate_machine(
             del fitted[kind]
     if not fitted:
         raise ServetwinError(f"{folder}: too few samples for any kind of kernels; measure for more --minutes.")
-    if "context_attention" in fitted:
-        apart = settings.device == "cpu"
-        fitted["context_attention"] = replace(fitted["context_attention"], launched_apart=apart)
+    if settings.device == "cpu":
+        fitted = launched_apart(fitted)
     host = host_of(targets[-1], probes[targets[-1].name], by_cpu_time)
     write_profile(folder / PROFILE, accelerator.name, ENGINE, made.version, fitted, machine, host)
     for kind, samples in tables.items():

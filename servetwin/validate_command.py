@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from dashboard.live_report import render_live_report
+from fidelity.calibrations import open_calibration
 from fidelity.live_regimes import regimes_of
 from fidelity.live_validation import RegimeCompared, compare_live
 from fidelity.measured_cost import at_measured_prices
@@ -26,6 +27,7 @@ from servetwin.live_options import (
     setup_of,
 )
 from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError, Phrase
 from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
 from simcore.core.result import Result
 from simcore.scenario import override, read_scenario
@@ -40,6 +42,8 @@ VALIDATION = FolderKind(
         _REPORT: is_page,
     },
 )
+_DISTURBED = 0.03
+"""The share of the steps' time that other work may take before it is told."""
 _SHOWN = (("step_s", "p50"), ("output_tokens_per_s", "mean"), ("ttft_s", "p50"), ("tpot_s", "p50"), ("e2e_s", "p50"))
 
 
@@ -53,6 +57,12 @@ def validate(
     most_tokens: Annotated[
         int, typer.Option(metavar="N", help="The most prompt tokens of one of the measurements that prices come from.")
     ] = 4096,
+    profile: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Prices of this calibration's folder, instead of measured steps.")
+    ] = None,
+    cpu_time: Annotated[
+        bool, typer.Option("--cpu-time", help="Time by what the CPU computes, on machines that do other work.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; runs/NAME-validation.")] = None,
 ) -> None:
     """Hold the simulator against the live engine, on this machine.
@@ -64,7 +74,7 @@ def validate(
     check_folder(folder, VALIDATION)
     document = override(read_scenario(scenario), set_ or ())
     settings = settings_of(device, dtype, threads)
-    validated = validate_scenario(document, scenario.parent, weights, settings, most_tokens)
+    validated = validate_scenario(document, scenario.parent, weights, settings, most_tokens, profile, cpu_time)
     text = render_live_report(f"{scenario.stem}: live and simulated", validated.regimes, validated.about)
     replace_folder(folder, VALIDATION, lambda new: write_validation(validated, new, text))
     _print(validated.regimes)
@@ -81,24 +91,41 @@ class Validated:
 
 
 def validate_scenario(
-    document: Mapping[str, Any], base_dir: Path, weights: str | None, settings: Any, most_tokens: int
+    document: Mapping[str, Any],
+    base_dir: Path,
+    weights: str | None,
+    settings: Any,
+    most_tokens: int,
+    profile: Path | None = None,
+    cpu_time: bool = False,
 ) -> Validated:
-    """Measure, run live under each load, simulate, compare."""
+    """Measure, run live under each load, simulate, compare.
+
+    Prices are those of a table of steps, or of the calibration in the folder ``profile``.
+    """
     from live.engine.setup import live_document
     from live.engine.step_table import measured_steps
     from live.engine.step_times import PARTS
+    from live.engine.wall_clock import WorkingTime
     from live.engine.workload_run import run_workload
+    from live.measuring.machine import facts
 
     setup = setup_of(dict(document), base_dir, weights, settings)
     spec, machine = setup.simulation.spec, machine_of(setup)
-    table = measured_steps(setup, most_tokens=most_tokens)
+    if profile is not None:
+        used = open_calibration(profile, facts(settings.device, settings.number_format))
+        document = used.described(document)
+    if cpu_time and setup.device.type != "cpu":
+        raise InputError("--cpu-time", Phrase("given"), "it with --device cpu alone")
+    table = measured_steps(setup, most_tokens=most_tokens, time=WorkingTime() if cpu_time else None)
     prices = StepPrices.fit(table)
 
     def prepared(described: Mapping[str, Any]) -> Simulation:
         return Simulation.prepare(live_document(described, setup.runner.config, settings), base_dir, spec)
 
     def simulated(described: Mapping[str, Any]) -> Result:
-        return at_measured_prices(prepared(described), prices).run()
+        simulation = prepared(described)
+        return (at_measured_prices(simulation, prices) if profile is None else simulation).run()
 
     burst = simulated(document).requests
     longest = int((burst["prompt_tokens"] + burst["output_tokens"]).max())
@@ -106,11 +133,17 @@ def validate_scenario(
     compared = []
     for name, described in regimes_of(document, simulated, -(-longest // block_size)).items():
         simulation = prepared(described)
-        run = run_workload(setup.of(simulation), machine=machine)
-        compared.append(compare_live(name, simulation, run.result, run.steps, run.plans, table, PARTS))
+        run = run_workload(setup.of(simulation), machine=machine, time=WorkingTime() if cpu_time else None)
+        found = run.result, run.steps, run.plans, table, PARTS, profile is None, run.disturbed_share
+        compared.append(compare_live(name, simulation, *found))
         if run.partial:
             break
-    about = {"model": spec.name, "machine": machine, "steps measured for prices": f"{len(table['step_ns']):,}"}
+    about = {
+        "prices": "a table of measured steps" if profile is None else f"the calibration in {profile}",
+        "model": spec.name,
+        "machine": machine,
+        "steps measured for prices": f"{len(table['step_ns']):,}",
+    }
     return Validated(table, compared, about)
 
 
@@ -145,5 +178,11 @@ def _print(regimes: list[RegimeCompared]) -> None:
         )
     print_table(table, to)
     for regime in regimes:
+        if (regime.disturbed_share or 0.0) > _DISTURBED:
+            to.print(
+                f"{regime.name}: other work took {regime.disturbed_share:.0%} of the steps' time; errors are not the "
+                "simulator's alone. Validate on a quiet machine, or with --cpu-time.",
+                soft_wrap=True,
+            )
         if regime.difference is not None:
             to.print(f"{regime.name}: {regime.difference}", soft_wrap=True)

@@ -8,6 +8,7 @@ from calibrate.measuring.device import Candidate, Device
 from calibrate.measuring.repetition import Measured, Repetition, measure
 from calibrate.measuring.sample_log import SampleLog
 from calibrate.measuring.sampler import Sampler
+from calibrate.measuring.surrogate import Peaks
 
 Told = Callable[[Candidate, Measured, float], None]
 """Hears of each measurement, and of the expected error before it."""
@@ -31,14 +32,16 @@ def measure_machine(
     resume: bool = False,
     repetition: Repetition | None = None,
     told: Told | None = None,
+    peaks: Peaks | None = None,
 ) -> Ended:
     """Measure until ``seconds`` have passed, the expected error is below the target, or nothing is left.
 
-    What ``log`` holds already counts as known. Its candidates are measured again, unless one is to ``resume``.
+    ``peaks`` are those of the device, where they are known. What ``log`` holds already counts as known. Its candidates
+    are measured again, unless one is to ``resume``.
     """
     began, taken = monotonic(), 0
     candidates = device.candidates()
-    sampler = Sampler(candidates)
+    sampler = Sampler(candidates, peaks=peaks)
     sampler.tell(log.measured)
     done = {measured.name for measured in log.measured} if resume else set()
     sampler.take_as_measured(done)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrate.measuring.device import Candidate, KernelPoint
 from calibrate.measuring.repetition import Measured
-from calibrate.measuring.surrogate import Group, Surrogate, group_of
+from calibrate.measuring.surrogate import Group, Peaks, Surrogate, group_of
 
 Floats = NDArray[np.float64]
 
@@ -30,8 +30,9 @@ class Outlook:
 class Sampler:
     """Chooses among ``candidates``; ``by_time`` weighs what a choice brings against the seconds that it takes."""
 
-    def __init__(self, candidates: Sequence[Candidate], by_time: bool = True) -> None:
+    def __init__(self, candidates: Sequence[Candidate], by_time: bool = True, peaks: Peaks | None = None) -> None:
         self._candidates = list(candidates)
+        self._peaks = peaks
         self._by_time = by_time
         self._surrogates: dict[Group, Surrogate] = {}
         self._outside: dict[str, float] = {}
@@ -52,7 +53,9 @@ class Sampler:
         """Take note of measurements."""
         for measured in found:
             for sample in measured.samples:
-                self._surrogates.setdefault(group_of(sample.point), Surrogate()).add(sample.point, sample.latency_s)
+                self._surrogates.setdefault(group_of(sample.point), Surrogate(self._peaks)).add(
+                    sample.point, sample.latency_s
+                )
 
     def take_as_measured(self, names: Iterable[str]) -> None:
         """Choose these no more."""

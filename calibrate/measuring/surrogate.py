@@ -1,13 +1,14 @@
 """What is known of a kernel between measured shapes, and how surely: a Gaussian process of its time over a roofline.
 
 Kernels of a kind with the same names (dtypes, operators) form a group. In logarithms of shape the time, divided by what
-a roofline of the group's own best rates says, is a smooth function with Matern-3/2 covariance and noise (Rasmussen and
+a roofline says, is a smooth function with Matern-3/2 covariance and noise (Rasmussen and
 Williams, 2006, chapters 2 and 5.4). Where points that are left out are found worse than the process believes, it is
 less sure around them: the deviation there is scaled by that of the errors left out.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +24,14 @@ Group = tuple[str, tuple[Value, ...]]
 _LENGTHS = (0.7, 1.4, 2.8, 5.6)
 """Correlation lengths to choose among, in natural logarithms of a shape's numbers."""
 _NOISES = (0.005, 0.02, 0.06)
+_FLOORS = (0.02, 0.3, 0.9)
+"""What a launch takes however little it does, as shares of the fastest that was measured."""
 _PRIOR_DEVIATION = 0.5
 """Of a logarithm of time over the roofline, while little is known."""
 _FEW = 4
+_EVEN = 8
+_UNEVEN = 1.0
+"""How far products of tokens that are no multiple of 8 are from others, as tensor cores may take other kernels."""
 _APART = ("head_dim", "heads", "kv_heads", "window", "bytes_per_token")
 """Numbers by which kernels are different ones, rather than the same at another size."""
 
@@ -43,7 +49,11 @@ def features(points: Sequence[KernelPoint]) -> Floats:
     chosen = [place for place, name in enumerate(names) if name not in TEXT_COLUMNS and name not in _APART]
     shift = np.array([16.0 if names[place] == "prefix" else 0.0 for place in chosen])
     rows = np.array([[float(point.shape[place]) for place in chosen] for point in points])
-    return np.asarray(np.log(np.maximum(rows + shift, 1.0)))
+    logs = np.log(np.maximum(rows + shift, 1.0))
+    if points[0].kind != "gemm":
+        return np.asarray(logs)
+    uneven = _UNEVEN * (rows[:, [names[place] for place in chosen].index("tokens")] % _EVEN != 0)
+    return np.column_stack([logs, uneven])
 
 
 def work(points: Sequence[KernelPoint]) -> tuple[Floats, Floats]:
@@ -76,6 +86,14 @@ def work(points: Sequence[KernelPoint]) -> tuple[Floats, Floats]:
     return np.asarray(moved), np.asarray(moved)
 
 
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """Rates that a device reaches at best."""
+
+    flops_per_s: float
+    bytes_per_s: float
+
+
 @dataclass(slots=True)
 class _Known:
     """Chosen hyperparameters and what follows from them, of so many points."""
@@ -93,7 +111,9 @@ class _Known:
 class Surrogate:
     """One group of kernels: ``add`` what was measured, ``predict`` what was not."""
 
-    def __init__(self) -> None:
+    def __init__(self, peaks: Peaks | None = None) -> None:
+        """``peaks`` are those of the device; of its own best samples where they are not known."""
+        self._peaks = peaks
         self._points: list[KernelPoint] = []
         self._logs: list[float] = []
         self._known: _Known | None = None
@@ -128,24 +148,20 @@ class Surrogate:
         return np.asarray(np.log(floor_s + np.maximum(flops / flops_per_s, moved / bytes_per_s)))
 
     def _learn(self) -> _Known:
-        """Rates of the best tenth, then the hyperparameters of the greatest likelihood."""
+        """Floor, length and noise of the greatest likelihood."""
         logs = np.array(self._logs)
         seconds = np.exp(logs)
         flops, moved = work(self._points)
-        self._rates = (
-            float(seconds.min()) / 2,
-            float(np.quantile(flops / seconds, 0.9)),
-            float(np.quantile(moved / seconds, 0.9)),
-        )
-        inputs, values = features(self._points), logs - self._base(self._points)
-        best: _Known | None = None
-        most = -np.inf
-        lengths = _LENGTHS if len(logs) > _FEW else (_LENGTHS[1],)
-        for length in lengths:
-            for noise in _NOISES:
-                known, likelihood = _fitted(inputs, values, length, noise)
-                if likelihood > most:
-                    best, most = known, likelihood
+        own = Peaks(float(np.quantile(flops / seconds, 0.9)), float(np.quantile(moved / seconds, 0.9)))
+        peaks = self._peaks or own
+        inputs, most = features(self._points), -np.inf
+        best, rates = None, self._rates
+        for floor, length, noise in product(_FLOORS, _LENGTHS if len(logs) > _FEW else (_LENGTHS[1],), _NOISES):
+            self._rates = floor * float(seconds.min()), peaks.flops_per_s, peaks.bytes_per_s
+            known, likelihood = _fitted(inputs, logs - self._base(self._points), length, noise)
+            if likelihood > most:
+                best, most, rates = known, likelihood, self._rates
+        self._rates = rates
         assert best is not None
         self._known = best
         return best

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from live.engine.replica import LiveReplica
 from live.engine.setup import LiveSetup
-from live.engine.wall_clock import WallClock
+from live.engine.wall_clock import TimeSource, WallClock
 from simcore.recording.recorder import Recorder
 from simcore.workload.batch import RequestBatch
 from simcore.workload.in_memory import InMemoryOpenLoop
@@ -19,13 +19,16 @@ _TOKENS = 4096
 """The most prompt tokens of one measurement."""
 
 
-def measured_steps(setup: LiveSetup, repeats: int = 1, most_tokens: int = _TOKENS) -> dict[str, NDArray[np.int64]]:
+def measured_steps(
+    setup: LiveSetup, repeats: int = 1, most_tokens: int = _TOKENS, time: TimeSource | None = None
+) -> dict[str, NDArray[np.int64]]:
     """The times and counts of steps of made-up requests, by the scenario's own scheduler.
 
     For each size of batch and length of prompt so many requests come, half of them while the others decode already, so
     that their steps are prompt chunks, mixtures, and decodes. What is longer than memory or context allows is left out.
+    ``time`` is real time, unless another is given.
     """
-    parts = [_steps_of(setup, *shape) for _ in range(repeats) for shape in _shapes(setup, most_tokens)]
+    parts = [_steps_of(setup, *shape, time) for _ in range(repeats) for shape in _shapes(setup, most_tokens)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -46,7 +49,7 @@ def _shapes(setup: LiveSetup, most_tokens: int) -> Iterator[tuple[int, int]]:
         batch = min(batch * 2, most_running)
 
 
-def _steps_of(setup: LiveSetup, batch: int, prompt: int) -> dict[str, NDArray[np.int64]]:
+def _steps_of(setup: LiveSetup, batch: int, prompt: int, time: TimeSource | None) -> dict[str, NDArray[np.int64]]:
     # Lengths differ a little, and those who come later come within the first steps.
     prompts = prompt + np.arange(batch) % 4
     outputs = np.full(batch, _OUTPUT_TOKENS)
@@ -54,7 +57,7 @@ def _steps_of(setup: LiveSetup, batch: int, prompt: int) -> dict[str, NDArray[np
     arrivals = np.where(np.arange(batch) < -(-batch // 2), 0, 1_000_000)
     requests = RequestBatch(arrivals.astype(np.int64), prompts.astype(np.int64), outputs.astype(np.int64))
     simulation = replace(setup.simulation, workload=InMemoryOpenLoop(requests))
-    clock, recorder = WallClock(), Recorder()
+    clock, recorder = WallClock(time=time), Recorder()
     cluster = replace(setup, simulation=simulation).replica(clock, recorder)
     (replica,) = cluster.replicas
     assert isinstance(replica, LiveReplica)

@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from time import thread_time_ns
 from types import FrameType
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from live.engine.replica import LiveReplica
 from live.engine.setup import LiveSetup
-from live.engine.wall_clock import WallClock
+from live.engine.wall_clock import TimeSource, WallClock
 from simcore.core.result import Result
 from simcore.recording.plan_log import PlannedStep
 from simcore.recording.recorder import Recorder
@@ -23,25 +24,41 @@ PARTIAL = "The run was interrupted: what had arrived by then is in it, and no mo
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What a live run leaves: the result as of a simulation, each step's times and counts, and all plans."""
+    """What a live run leaves: the result as of a simulation, each step's times and counts, and all plans.
+
+    ``disturbed_share`` is the share of the steps' time in which their thread did not run, as other work kept it from
+    the processor; None on a GPU, for which it waits.
+    """
 
     result: Result
     steps: dict[str, NDArray[np.int64]]
     plans: list[PlannedStep]
     partial: bool
+    disturbed_share: float | None = None
 
 
-def run_workload(setup: LiveSetup, progress: Progress | None = None, machine: str = "this machine") -> LiveRun:
-    """Serve the requests of the scenario's workload as they arrive; Ctrl-C ends it after the step in progress."""
-    clock, recorder = WallClock(), Recorder()
+def run_workload(
+    setup: LiveSetup,
+    progress: Progress | None = None,
+    machine: str = "this machine",
+    time: TimeSource | None = None,
+) -> LiveRun:
+    """Serve the requests of the scenario's workload as they arrive; Ctrl-C ends it after the step in progress.
+
+    ``time`` is real time, unless another is given.
+    """
+    clock, recorder = WallClock(time=time), Recorder()
+    began_ns = thread_time_ns()
     cluster = setup.replica(clock, recorder, keep_plans=True)
     replica = cluster.replicas[0]
     assert isinstance(replica, LiveReplica)
     with _stopped_by_interrupt(clock):
         result = setup.simulation.run_on(clock, recorder, cluster, progress, machine)
     steps = replica.live.times.columns()
+    busy_ns, worked_ns = int(steps["step_ns"].sum()), thread_time_ns() - began_ns
+    disturbed = None if setup.device.type != "cpu" or not busy_ns else max(1 - worked_ns / busy_ns, 0.0)
     summary = _with_what_was_measured(result.summary, steps, clock.stopping)
-    return LiveRun(replace(result, summary=summary), steps, replica.plans or [], clock.stopping)
+    return LiveRun(replace(result, summary=summary), steps, replica.plans or [], clock.stopping, disturbed)
 
 
 def _with_what_was_measured(

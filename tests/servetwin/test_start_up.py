@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servetwin.app import CALIBRATE_COMMANDS, COMMANDS, TRACE_COMMANDS
+from servetwin.app import CALIBRATE_COMMANDS, COMMANDS, HARDWARE_COMMANDS, TRACE_COMMANDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = {"numpy", "scipy", "pyarrow", "plotly", "pydantic", "rich", "simpy", "yaml"}
@@ -65,7 +65,13 @@ def test_import_servetwin_is_light(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("group", "commands"), [((), COMMANDS), (("trace",), TRACE_COMMANDS), (("calibrate",), CALIBRATE_COMMANDS)]
+    ("group", "commands"),
+    [
+        ((), COMMANDS),
+        (("trace",), TRACE_COMMANDS),
+        (("calibrate",), CALIBRATE_COMMANDS),
+        (("hardware",), HARDWARE_COMMANDS),
+    ],
 )
 def test_the_list_of_commands_says_what_each_says_of_itself(group, commands, command):
     listed = " ".join(command(*group, "--help").out.split())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fidelity.decisions import first_difference, replayed_plans
+from fidelity.decisions import first_difference, replayed
 from policies.registry import built_in_names
 from simcore.build.simulation import Simulation
 from tests.live.engine.fake_model import fake_live_run
@@ -59,7 +59,7 @@ def hold(described: dict[str, Any], seed: int) -> tuple[Simulation, Any]:
     assert memory.free_blocks == memory.total_blocks
     assert not replica.live.ends.sequences
     assert set(result.requests["state"]) <= {"finished", "rejected"}
-    simulated = replayed_plans(simulation, replica.live.times.columns()["step_ns"].tolist())
+    simulated = replayed(simulation, replica.live.times.columns()["step_ns"].tolist()).plans
     assert replica.plans
     assert first_difference(replica.plans, simulated) is None
     assert len(simulated) == len(replica.plans)

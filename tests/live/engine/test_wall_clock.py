@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 from time import monotonic
 
-from fidelity.decisions import first_difference, replayed_plans
+from fidelity.decisions import first_difference, replayed
 from live.engine.replica import LiveReplica
 from live.engine.setup import live_cluster
 from live.engine.wall_clock import WallClock
@@ -68,4 +68,4 @@ def test_a_run_that_is_stopped_ends_after_its_step_and_can_be_told(tmp_path: Pat
     write_run_folder(result, tmp_path / "run")
     check_destination(tmp_path / "run")
     assert replica.plans is not None
-    assert first_difference(replica.plans, replayed_plans(simulation, steps)) is None
+    assert first_difference(replica.plans, replayed(simulation, steps).plans) is None
