@@ -47,7 +47,8 @@ class Setup(BaseModel):
     budget is ``max_batched_tokens``, or the row's own: its running requests, its prompt and ``tokens_beyond_prompt``.
     ``expert_parallel`` and ``attention_data_parallel`` tell what a script did with a row's accelerators whatever the
     row says, ``speculative`` that it drafted tokens, which is not simulated, ``exposed_host`` that no kernel hides what
-    the host does in a step (``EXPOSED_HOST`` in ``harness.py``).
+    the host does in a step (``EXPOSED_HOST`` in ``harness.py``), ``asked_ahead`` that a vLLM before 0.14 was asked to
+    schedule ahead (``ASKED_AHEAD_HOST``).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -80,6 +81,7 @@ class Setup(BaseModel):
     mixed_graphs: bool | None = None
     async_scheduling: bool | None = None
     exposed_host: bool = False
+    asked_ahead: bool = False
     speculative: bool = False
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
     gpu_memory_utilization: float | None = None

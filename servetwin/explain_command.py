@@ -61,6 +61,8 @@ def explain(
         typer.echo(json.dumps([_document(explanation) for explanation in explanations], indent=2))
         return
     console().print(escape(explanations[0].kernels))
+    if explanations[0].fusion:
+        console().print(escape(explanations[0].fusion))
     for explanation in explanations:
         print_explanation(explanation, console())
 
@@ -107,6 +109,7 @@ def _document(step: Explanation) -> dict[str, Any]:
         "profile": step.profile,
         "fallback_profiles": step.fallback_profiles,
         "unmeasured": step.unmeasured,
+        "fused": list(step.fused),
         "stage_seconds": list(step.stage_s),
         "operators": operators,
     }

@@ -31,8 +31,7 @@ class Accelerator:
     ``interconnect_domain`` is how many devices those links join (1 without them). ``pcie_bytes_per_s`` is the raw rate
     of the link to the host per direction (NVLink-C2C where that takes the place of PCIe), and ``pcie_peer_to_peer``
     tells whether devices reach each other's memory over it. ``idle_w`` is drawn with no process on the device.
-    ``launch_scale`` is how long the processors that such devices come with take to launch a kernel, those of Hopper's
-    machines being 1. ``sources`` maps the name of each of these fields to where its figure comes from.
+    ``sources`` maps the name of each of these fields to where its figure comes from.
     """
 
     name: str
@@ -57,7 +56,6 @@ class Accelerator:
     price_usd_per_h: float
     price_date: str
     sources: dict[str, str]
-    launch_scale: float = 1.0
 
 
 def accelerator_names() -> tuple[str, ...]:
@@ -166,10 +164,6 @@ class _HostLink(_Sourced):
     peer_to_peer: bool = True
 
 
-class _HostProcessor(_Sourced):
-    launch_scale: Figure
-
-
 class _PowerLimit(_Sourced):
     tdp_w: Figure
 
@@ -204,14 +198,13 @@ class _Datasheet(_Strict):
     on_chip_memory: _OnChipMemory
     interconnect: _Interconnect
     host_link: _HostLink
-    host_processor: _HostProcessor | None = None
     power_limit: _PowerLimit
     idle_power: _IdlePower
     price: _Price
 
     def accelerator(self, name: str) -> Accelerator:
         link = self.interconnect.gb_per_s_per_direction
-        sustained, processor = self.sustained_tera_operations_per_s, self.host_processor
+        sustained = self.sustained_tera_operations_per_s
         return Accelerator(
             name=name,
             title=self.title,
@@ -252,9 +245,7 @@ class _Datasheet(_Strict):
                 "idle_w": self.idle_power.source,
                 "price_usd_per_h": self.price.source,
                 "price_date": self.price.source,
-                "launch_scale": "assumed to be that of Hopper's hosts" if processor is None else processor.source,
             },
-            launch_scale=1.0 if processor is None else processor.launch_scale,
         )
 
 

@@ -29,7 +29,7 @@ _CPU_KV_BYTES = 2**31
 _KEPT_BYTES = 2 * 2**30
 """Memory of a GPU that activations and CUDA graphs may take."""
 _HOST = {
-    "step_s": 0.0, "per_request_s": 0.0, "launch_s": 0.0, "request_s": 0.0, "per_prompt_token_s": 0.0,
+    "step_s": 0.0, "per_request_s": 0.0, "launch_s": 0.0, "layer_s": 0.0, "request_s": 0.0, "per_prompt_token_s": 0.0,
     "linear_prompt_s": 0.0, "async_scheduling": False,
 }  # fmt: skip
 """A live engine's own host takes what it takes, and schedules a step when the one before has ended."""

@@ -38,6 +38,8 @@ class Explanation:
     fallback_profiles: dict[str, str]
     unmeasured: list[str]
     stage_s: tuple[float, ...] = ()
+    fused: tuple[str, ...] = ()
+    """What the engine does within other kernels, or beside them."""
 
     @property
     def kernels(self) -> str:
@@ -48,6 +50,11 @@ class Explanation:
         others = "".join(f", {kind.replace('_', ' ')} of {name}" for kind, name in self.fallback_profiles.items())
         missing = f" It has no measurements of {', '.join(self.unmeasured)}." if self.unmeasured else ""
         return f"Kernels of {self.profile}{others}.{missing}"
+
+    @property
+    def fusion(self) -> str:
+        """What takes no time of its own, in a sentence; empty if everything does."""
+        return f"No time of their own take {', '.join(self.fused)}." if self.fused else ""
 
     @property
     def seconds(self) -> float:
@@ -99,7 +106,20 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
         others,
         [] if prices.profile is None else unmeasured(simulation.cost),
         () if pipeline is None else stage_s,
+        _fused(simulation),
     )
+
+
+def _fused(simulation: "Simulation") -> tuple[str, ...]:
+    """Operators of the model that are part of other kernels, or run beside them, each once."""
+    found: dict[str, None] = {}
+    for term in simulation.cost.token_terms:
+        operator = term.operator
+        if operator is not None and operator.within:
+            found[f"{operator.name} (in {operator.within})"] = None
+        elif operator is not None and operator.beside_tokens:
+            found[f"{operator.name} (beside routed experts, up to {operator.beside_tokens} tokens)"] = None
+    return tuple(found)
 
 
 def usual_shapes(simulation: "Simulation") -> list[StepShape]:

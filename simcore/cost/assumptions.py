@@ -36,19 +36,19 @@ class HostOverhead:
 
     The accelerator waits ``step_s`` and ``per_request_s`` in every step: scheduling, input preparation, sampling and
     output, as far as the engine does not do them while kernels run. Steps that are no CUDA graph, called eager, take at
-    least ``launch_s`` for each kernel, times the accelerator's ``launch_scale``. Steps of decodes alone are graphs up
-    to ``max_cudagraph_tokens``, others too if ``mixed_graphs``; a ``compiled`` engine launches what it compiled,
-    without the modules around it. A request comes to the queue ``request_s`` after its arrival, and its prompt is
-    tokenised before, one prompt at a time, in ``per_prompt_token_s`` each token. What an answer takes back to its
-    client is counted there too: latencies show no more than the sum. With ``async_scheduling`` the engine schedules a
-    step while the one before runs: a request that comes meanwhile waits for one step more. Linear attention of prompts
-    is not launched ahead of the accelerator, which waits ``linear_prompt_s`` in each such layer, times
-    ``launch_scale``.
+    least ``launch_s`` for each kernel, with what calls it, and ``layer_s`` for each layer. Steps of decodes alone are
+    graphs up to ``max_cudagraph_tokens``, others too if ``mixed_graphs``; a ``compiled`` engine launches what it
+    compiled, without the modules around it. A request comes to the queue ``request_s`` after its arrival, and its
+    prompt is tokenised before, one prompt at a time, in ``per_prompt_token_s`` each token. What an answer takes back to
+    its client is counted there too: latencies show no more than the sum. With ``async_scheduling`` the engine schedules
+    a step while the one before runs: a request that comes meanwhile waits for one step more. Linear attention of
+    prompts is not launched ahead of the accelerator, which waits ``linear_prompt_s`` in each such layer.
     """
 
     step_s: float = 0.5e-3
     per_request_s: float = 5e-6
     launch_s: float = 0.0
+    layer_s: float = 0.0
     max_cudagraph_tokens: int = 512
     mixed_graphs: bool = False
     request_s: float = 0.0
@@ -57,6 +57,26 @@ class HostOverhead:
     compiled: bool = False
     linear_prompt_s: float = 0.0
 
+
+HOST_RANGES = {
+    "step_s": (0.0, 4e-3, "nothing where it is hidden; 4 ms of waiting in vLLM 0.5 (vllm-project/vllm issue 6854)"),
+    "per_request_s": (0.0, 1e-4, "0.1 ms in vLLM 0.5 (vllm-project/vllm issue 6913)"),
+    "launch_s": (
+        3e-6,
+        4e-5,
+        "3 us by CUDA's driver alone, 10 us by PyTorch's dispatcher, 40 us by a module in Python or Triton's",
+    ),
+    "layer_s": (0.0, 1e-3, "what Python does between two compiled pieces: guards, views, attention's metadata"),
+    "request_s": (
+        1e-3,
+        5e-2,
+        "HTTP, validation, two queues between processes and the first answer; 50 ms in vLLM 0.11",
+    ),
+    "per_prompt_token_s": (5e-7, 2e-5, "tokenisers in Rust reach 2 million tokens/s, those in Python 50 thousand"),
+    "linear_prompt_s": (0.0, 5e-3, "as long as a layer's kernels wait for lengths that are read back from the device"),
+}
+"""What a constant of the host of a GPU server may physically be, in seconds, and why. One that a fit puts outside
+stands for something else."""
 
 ROOFLINE_MATMUL_ERRORS = (-0.39, -0.28, -0.14, -0.12, 0.01, 0.10, 0.17)
 ROOFLINE_ATTENTION_ERRORS = (-1.50, -0.70, -0.20, -0.02, 0.08, 0.20, 0.21)

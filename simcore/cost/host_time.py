@@ -13,16 +13,15 @@ HOST = "host"
 class HostTime:
     """The host's time of steps that launch so many kernels, in nanoseconds.
 
-    A step of one token per request is decodes alone. ``linear_layers`` are those of linear attention.
+    A step of one token per request is decodes alone. Of the ``layers``, ``linear_layers`` are of linear attention.
     """
 
-    def __init__(self, host: HostOverhead, launches: int, linear_layers: int, launch_scale: float) -> None:
+    def __init__(self, host: HostOverhead, launches: int, layers: int, linear_layers: int) -> None:
         self._host = host
         self._linear_layers = linear_layers
         self.launches = launches
-        scale = launch_scale * NS_PER_S
-        self._eager_ns: float = launches * host.launch_s * scale
-        self._linear_prompt_ns: float = linear_layers * host.linear_prompt_s * scale
+        self._eager_ns: float = (launches * host.launch_s + layers * host.layer_s) * NS_PER_S
+        self._linear_prompt_ns: float = linear_layers * host.linear_prompt_s * NS_PER_S
 
     def between_steps_ns(self, requests: int) -> float:
         """What passes whatever the step does: scheduling, inputs, sampling and output."""

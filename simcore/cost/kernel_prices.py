@@ -18,6 +18,8 @@ from simcore.cost.prices import (
     Fastest,
     ImbalancedExpertPrice,
     Price,
+    PriceBeside,
+    QuantisedInputPrice,
     RooflineCollective,
     RooflinePrice,
     SustainedPrice,
@@ -43,6 +45,8 @@ _EXPERT_DTYPES = {"mxfp4": ("mxfp4", "mxfp4-mxfp8")}
 """Dtypes of a profile's experts of which an engine takes the faster."""
 _KV_DTYPES = {"fp32": "fp32", "bf16": "bf16", "fp16": "bf16", "fp8": "fp8"}
 AUTO = "auto"
+NARROWEST = 128
+"""Inputs and outputs of a GEMM that takes next to nothing beside what its module does before."""
 
 
 def table_dtype(weights: str) -> str | None:
@@ -86,6 +90,13 @@ class KernelPrices:
 
     def operator(self, operator: Operator) -> Price:
         """The price of an operator over tokens."""
+        price = self._of_kernel(operator)
+        if not operator.beside_tokens:
+            return price
+        weights = replace(operator, flops_per_token=0.0, launches=0, small_launches=0)
+        return PriceBeside(price, RooflinePrice(self.roofline, weights), operator.beside_tokens)
+
+    def _of_kernel(self, operator: Operator) -> Price:
         price = self._calibrated(operator)
         if price is None:
             return RooflinePrice(self.roofline, operator)
@@ -168,14 +179,26 @@ class KernelPrices:
         if dtype is None:
             return None
         if isinstance(shape, Matrix):
-            return profile.gemm(dtype, shape.outputs, shape.inputs)
+            return self._gemm(profile, dtype, shape)
         assert isinstance(shape, ExpertMatrices)
         return self._experts(self.fallback_profiles.get("moe", profile), dtype, shape, operator)
+
+    def _gemm(self, profile: KernelProfile, dtype: str, shape: Matrix) -> Price | None:
+        """A GEMM of inputs that are in its format: quantising them, which engines' modules do first, is no part of it.
+
+        Measured modules quantise what they are given in 16 bits. By how much a small one is slower than in 16 bits is
+        taken off all.
+        """
+        found = profile.gemm(dtype, shape.outputs, shape.inputs)
+        if found is None or not weight_format(shape.weights).quantises_activations:
+            return found
+        small, plain = (profile.gemm(name, NARROWEST, NARROWEST) for name in (dtype, "bf16"))
+        return found if small is None or plain is None else QuantisedInputPrice(found, small, plain)
 
     def _elementwise(self, operator: Operator, profile: KernelProfile) -> Price | None:
         """An operator that stands for several launches has them priced one by one, with an even share of its bytes."""
         measured = MEASURED_AS.get(operator.name)
-        if measured is None or profile.elementwise is None:
+        if measured is None or profile.elementwise is None or operator.within:
             return None
         width = operator.activation_bytes_per_token / operator.launches
         launch = profile.elementwise.price(measured, width)

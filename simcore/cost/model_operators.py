@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from simcore.cost.operators import AllReduce, ExpertMatrices, Matrix, Operator
+from simcore.cost.quantisation import apart_from, quantised_inputs
 from simcore.cost.split import Split
 from simcore.engines import ASSUMED_KERNELS, EngineKernels
 from simcore.models import (
@@ -11,7 +12,6 @@ from simcore.models import (
     CachedAttention,
     DenseFeedForward,
     FeedForward,
-    LatentAttention,
     LayerGroup,
     LinearAttention,
     ModelSpec,
@@ -55,9 +55,13 @@ def layer_operators(
         yield from _projections(build, group.attention, hidden)
         yield from _feed_forward(build, group.feed_forward, hidden, split)
         if stored.quantises_activations:
-            inputs = _quantised_inputs(group, own, hidden, build)
-            if inputs:
-                yield build.elementwise("activation_quantisation", sum(inputs) * 3 // 2, len(inputs))
+            inputs = quantised_inputs(group, own, hidden, ranks, engine)
+            apart = apart_from(inputs, own, engine)
+            if apart:
+                yield build.elementwise("activation_quantisation", sum(apart) * 3 // 2, len(apart))
+            elif inputs:
+                within = " and ".join(sorted({made_by for made_by, _ in inputs}))
+                yield Operator("activation_quantisation", group.count, 0.0, 0.0, 0.0, launches=0, within=within)
 
 
 def embedding_operators(spec: ModelSpec) -> Iterator[Operator]:
@@ -132,6 +136,9 @@ class _OperatorBuilder:
 
     def elementwise(self, name: str, elements_per_token: int, launches: int = 1) -> Operator:
         """A kernel that reads and writes, and computes next to nothing."""
+        within = self.engine.fusion.host_of(name, self.ranks)
+        if within:
+            return Operator(name, self.count, 0.0, 0.0, 0.0, launches=0, within=within)
         return Operator(name, self.count, 0.0, 0.0, elements_per_token * ACTIVATION_BYTES, launches=launches)
 
 
@@ -178,7 +185,10 @@ def _projections(
             yield plain.elementwise("index_key_write", 2 * (index + attention.index_head_dim), launches=3)
         expanded = heads * (attention.nope_head_dim + attention.value_head_dim)
         yield build.matmul("latent_expansion", attention.kv_lora_rank, expanded, split="columns")
-        rotary = -(-heads // build.ranks) * attention.rope_head_dim + latent
+        own_heads = -(-heads // build.ranks)
+        joined = latent + (attention.q_lora_rank or 0) + own_heads * (latent + attention.value_head_dim)
+        yield build.elementwise("latent_layout", 2 * joined, build.engine.launches.latent_projections)
+        rotary = own_heads * attention.rope_head_dim + latent
         yield build.elementwise("rotary_and_kv_write", 2 * rotary, launches=2)
     output = everywhere.of(Role.ATTENTION_OUTPUT)
     yield output.matmul("output_projection", heads * attention.value_head_dim, hidden, split="rows")
@@ -215,33 +225,6 @@ def _recurrent_projections(everywhere: _OperatorBuilder, attention: Recurrent, h
     yield output.matmul("output_projection", values, hidden, split="rows")
 
 
-def _quantised_inputs(group: LayerGroup, stored: WeightFormat, hidden: int, build: _OperatorBuilder) -> list[int]:
-    """Numbers per token and rank of each input of GEMMs that a layer brings to the weights' numbers.
-
-    Each is read in 16 bits and written in 8. There are two of attention, two of the MLP or experts, and two more each
-    of shared experts and latent attention, whose numbers are left out where they are few or the same.
-    """
-    attention, block, ranks = group.attention, group.feed_forward, build.ranks
-    found: list[int] = []
-    if attention is not None and Role.ATTENTION in stored.of:
-        found += [hidden] + [0, 0] * isinstance(attention, LatentAttention)
-        fused = build.engine.fuses_linear_attention_projections
-        if isinstance(attention, LinearAttention) and attention.apart and not fused:
-            found += [hidden]
-    if attention is not None and Role.ATTENTION_OUTPUT in stored.of:
-        heads = attention.value_heads if isinstance(attention, Recurrent) else attention.query_heads
-        found += [heads_per_rank(heads, ranks) * attention.value_head_dim]
-    if block is None:
-        return found
-    if isinstance(block, DenseFeedForward):
-        return found + [hidden, -(-block.intermediate_size // ranks)] * (Role.LINEAR in stored.of)
-    if Role.EXPERT in stored.of:
-        found += [hidden, block.experts_per_token * -(-block.expert_intermediate_size // ranks)]
-    if Role.LINEAR in stored.of and block.shared_intermediate_size:
-        found += [0, -(-block.shared_intermediate_size // ranks)]
-    return found
-
-
 def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: int, split: Split) -> Iterator[Operator]:
     if block is None:
         return
@@ -254,7 +237,9 @@ def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: in
     yield router.matmul("router", hidden, block.experts)
     yield build.elementwise("expert_choice", ROUTER_SCORE_ELEMENTS * block.experts)
     if block.shared_intermediate_size:
-        yield from _mlp(build.of(Role.LINEAR), "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
+        shared = _mlp(build.of(Role.LINEAR), "shared_expert", hidden, block.shared_intermediate_size, up_matrices)
+        beside = build.engine.fusion.shared_expert_tokens
+        yield from (replace(operator, beside_tokens=beside) for operator in shared)
     if block.shared_gate:
         yield replace(build, stored=SIXTEEN_BITS).matmul("shared_expert_gate", hidden, 1)
         launches = build.engine.launches.shared_expert_gating

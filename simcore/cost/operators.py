@@ -46,7 +46,9 @@ class Operator:
 
     With ``experts``, each token uses ``experts_per_token`` of that many sets of ``weight_bytes``. ``shape`` is that of
     the matrices, by which measurements are found; None for kernels without, and where none are measured. ``launches``
-    is how many kernels it stands for. ``small_launches`` of them do next to nothing, the others alike.
+    is how many kernels it stands for. ``small_launches`` of them do next to nothing, the others alike. An operator
+    ``within`` another kernel is done by that one and takes nothing. In steps of up to ``beside_tokens`` it runs beside
+    others.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Operator:
     shape: Matrix | ExpertMatrices | None = None
     launches: int = 1
     small_launches: int = 0
+    within: str = ""
+    beside_tokens: int = 0
 
     def flops(self, tokens: int) -> float:
         """Floating-point operations of one such kernel over ``tokens`` tokens."""

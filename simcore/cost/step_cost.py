@@ -60,21 +60,21 @@ class StepCost:
         self._layers = tuple(term for term in self.token_terms if term.tokens in (Counted.ALL, Counted.OWN))
         self._head = tuple(term for term in self.token_terms if term.tokens is Counted.ROWS)
         self._merges = tuple(term for term in self.token_terms if term.tokens is Counted.DECODING)
-        self.host = self._host_time(host, prices.roofline.accelerator.launch_scale)
+        self.host = self._host_time(host, spec.layers)
         self._layers_ns: dict[tuple[int, int], float] = {}
         self._head_ns: dict[int, float] = {}
         self._states_ns: dict[int, float] = {}
         self._base_ns: dict[tuple[int, int, int, int], float] = {}
         self._decodes_base_ns: dict[int, float] = {}
 
-    def _host_time(self, host: HostOverhead, launch_scale: float) -> HostTime:
+    def _host_time(self, host: HostOverhead, layers: int) -> HostTime:
         launches = sum(term.launches for term in self._layers)
         for kind in self.compiled_attention:
             work = kind.work
             launches += work.count * (work.launches + (0 if host.compiled else work.uncompiled_launches))
         linear_layers = sum(kind.work.count for kind in self.linear_attention)
         launches += linear_layers * self.prices.engine.launches.linear_attention_prompt
-        return HostTime(host, launches, linear_layers, launch_scale)
+        return HostTime(host, launches, layers, linear_layers)
 
     @property
     def peak_flops_per_s(self) -> float:

@@ -54,7 +54,7 @@ Draw = Mapping[str, float]
 
 _DEVIATES = ndtri(LEVELS)
 _HOST_DEVIATE = float(ndtri(0.9))
-_STEP_CONSTANTS = ("step_s", "per_request_s", "launch_s", "linear_prompt_s")
+_STEP_CONSTANTS = ("step_s", "per_request_s", "launch_s", "layer_s", "linear_prompt_s")
 _REQUEST_CONSTANTS = ("request_s", "per_prompt_token_s")
 
 

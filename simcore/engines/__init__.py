@@ -9,8 +9,10 @@ from simcore.engines.preset import (
     FOLDER,
     EngineKernels,
     EnginePreset,
+    Fusion,
     LaunchCounts,
     Padding,
+    Producer,
     engine_names,
     load_engine,
 )
@@ -21,8 +23,10 @@ __all__ = [
     "FOLDER",
     "EngineKernels",
     "EnginePreset",
+    "Fusion",
     "LaunchCounts",
     "Padding",
+    "Producer",
     "engine_names",
     "load_engine",
 ]

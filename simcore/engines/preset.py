@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,7 +30,9 @@ class LaunchCounts:
     ``experts``: sorting tokens by experts (three) and the sums that takes, quantising (two), the GEMMs (two, which are
     ``expert_gemms``), activation, sum. ``query_key_norm_across_heads``: squares of queries and keys summed, then both
     scaled. ``shared_expert_gating``: the gate's sigmoid, its product with the shared expert's output, and the sum of
-    that and the routed experts'. ``latent_attention``: two norms, splitting, rotating, padding and joining the parts of
+    that and the routed experts'. ``latent_projections``: two norms, the second product that
+    absorbs a weight, joining and quantising queries, as far as they are no part of measured attention.
+    ``latent_attention``: two norms, splitting, rotating, padding and joining the parts of
     queries and keys, and attention itself; ``uncompiled_latent_attention`` are added where layers are run as they are
     written: views, copies and the modules around these kernels, in launches (fitted, docs/results/fidelity.md).
     ``linear_attention_prompt``: convolution, gates, norms of queries and keys (two), and the rule over chunks of tokens
@@ -44,7 +46,8 @@ class LaunchCounts:
     expert_gemms: Launches = 2
     query_key_norm_across_heads: Launches = 4
     shared_expert_gating: Launches = 3
-    latent_attention: Launches = 12
+    latent_attention: Launches = 7
+    latent_projections: Launches = 5
     uncompiled_latent_attention: Launches = 42
     linear_attention_prompt: Launches = 10
     linear_attention_decode: Launches = 3
@@ -58,6 +61,32 @@ class Padding:
 
     hidden: Multiple = 1
     width: Multiple = 1
+
+
+Producer = Literal["norm", "attention", "activation", "permutation"]
+"""What makes the input of a GEMM: a norm, attention, an activation, or the sorting of tokens by experts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """What an engine does within another kernel or beside it, so that it takes no time of its own.
+
+    ``operators`` are by name, each with the kernel that does it too. What an "all_reduce" does is done so by several
+    tensor-parallel ranks alone. ``quantisation`` tells by the format of weights whose outputs are quantised as they are
+    written. Of steps of up to ``shared_expert_tokens``, shared experts run beside routed ones: they take the bandwidth
+    that their weights need, and no more.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    operators: dict[str, str] = field(default_factory=dict)
+    quantisation: dict[str, list[Producer]] = field(default_factory=dict)
+    shared_expert_tokens: Annotated[int, Field(ge=0)] = 0
+
+    def host_of(self, operator: str, ranks: int) -> str:
+        """The kernel that does what an operator says on one of so many ranks; empty if the operator is one itself."""
+        host = self.operators.get(operator, "")
+        return "" if host == "all_reduce" and ranks == 1 else host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +107,7 @@ class EngineKernels:
     expert_padding: dict[str, Padding] = field(default_factory=dict)
     fuses_linear_attention_projections: bool = False
     launches: LaunchCounts = LaunchCounts()
+    fusion: Fusion = Fusion()
 
     def fallback_order(self, kind: str) -> list[str]:
         """Whose kernels stand in for a kind, the best first."""

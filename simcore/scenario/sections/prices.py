@@ -23,6 +23,8 @@ class Host(Section):
     """Time that it adds for each request of a step, seconds."""
     launch_s: KernelSeconds = _HOST.launch_s
     """Least time of each kernel in a step that is no CUDA graph, seconds."""
+    layer_s: KernelSeconds = _HOST.layer_s
+    """Least time of each layer in such a step, beside its kernels, seconds."""
     max_cudagraph_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = _HOST.max_cudagraph_tokens
     """Most tokens of a step that is a CUDA graph."""
     mixed_graphs: bool = _HOST.mixed_graphs

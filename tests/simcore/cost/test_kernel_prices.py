@@ -52,7 +52,7 @@ def test_kernels_that_the_profile_does_not_have_are_refused(dtype, known):
         prices(dtype, expert_kernels="marlyn").operator(operator("gpt-oss-120b", "experts", dtype))
 
 
-@pytest.mark.parametrize(("dtype", "few", "many"), [("int8", 1.8, 1.4), ("int4", 2.6, 1.0)])
+@pytest.mark.parametrize(("dtype", "few", "many"), [("int8", 2.0, 1.4), ("int4", 2.6, 1.0)])
 def test_products_of_integers_are_priced_as_measured(dtype, few, many):
     """A single token waits for the weights alone; many in int8 are multiplied as integers, in int4 as 16-bit floats."""
     h200, profile = load_accelerator("h200-sxm"), load_profile("h200-sxm", "trtllm-1.3.0rc20")
@@ -62,7 +62,9 @@ def test_products_of_integers_are_priced_as_measured(dtype, few, many):
         return kernels.operator(operator("llama-3.1-8b", "mlp_up", weights))
 
     measured, wide = price(dtype), price("bf16")
-    assert measured.seconds(64) == pytest.approx(profile.gemm(dtype, 28672, 4096).seconds(64))
+    small, plain = (profile.gemm(name, 128, 128).seconds(64) for name in (dtype, "bf16"))
+    quantising_s = small - plain if dtype == "int8" else 0.0  # of int4 inputs are not
+    assert measured.seconds(64) == pytest.approx(profile.gemm(dtype, 28672, 4096).seconds(64) - quantising_s)
     assert wide.seconds(1) / measured.seconds(1) == pytest.approx(few, rel=0.1)
     assert wide.seconds(8192) / measured.seconds(8192) == pytest.approx(many, rel=0.1)
 
@@ -78,7 +80,7 @@ def test_a_loaded_device_multiplies_integers_at_their_own_rate():
     flops = found["bf16"].flops(8192)
     assert seconds["bf16"] == seconds["fp16"] == pytest.approx(flops / 685e12)
     assert seconds["fp8"] == pytest.approx(flops / 1240e12)
-    assert seconds["int8"] == pytest.approx(profile.gemm("int8", 57344, 8192).seconds(8192))
+    assert seconds["int8"] == pytest.approx(profile.gemm("int8", 57344, 8192).seconds(8192), rel=0.01)
     assert flops / 1240e12 < seconds["int8"] < 0.7 * seconds["bf16"]
     throttled = replace(h200, sustained_flops_per_s={"bf16": 685e12, "fp8": 500e12})
     kernels = KernelPrices(Roofline.of(throttled, RooflineEfficiency(), "int8"), profile)
@@ -186,3 +188,26 @@ def test_norms_are_priced_by_another_profile_of_the_accelerator():
         found = operator("qwen3-32b", name, "bf16")
         assert filled.operator(found).seconds(300) == own.operator(found).seconds(300)
         assert own.operator(found).inside(300)
+
+
+def test_quantising_the_input_is_no_part_of_a_product():
+    """TensorRT-LLM's module for fp8 scales its input anew: four kernels that a checkpoint with scales does not need."""
+    h200, profile = load_accelerator("h200-sxm"), load_profile("h200-sxm", "trtllm-1.3.0rc20")
+    kernels = KernelPrices(Roofline.of(h200, RooflineEfficiency(), "fp8"), profile)
+    found = kernels.operator(operator("llama-3.1-70b", "mlp_up", "fp8"))
+    measured = profile.gemm("fp8", 57344, 8192)
+    assert 8e-6 < measured.seconds(1) - found.seconds(1) < 11e-6
+    weight_bytes = 57344 * 8192
+    assert found.seconds(1) > weight_bytes / h200.memory_bandwidth_bytes_per_s
+    assert found.inside(1)
+    assert found.errors_at(1) is measured.errors
+
+
+def test_shared_experts_beside_routed_ones_take_the_bandwidth_of_their_weights():
+    h200, profile = load_accelerator("h200-sxm"), load_profile("h200-sxm", "sglang-0.5.14")
+    kernels = KernelPrices(Roofline.of(h200, RooflineEfficiency(), "fp8-block"), profile)
+    alone = operator("deepseek-v3", "shared_expert_up", "fp8-block")
+    beside = replace(alone, beside_tokens=256)
+    assert kernels.operator(beside).seconds(256) == pytest.approx(kernels.roofline.memory_s(alone.bytes(256)))
+    assert kernels.operator(beside).seconds(256) < kernels.operator(alone).seconds(256)
+    assert kernels.operator(beside).seconds(257) == kernels.operator(alone).seconds(257)
