@@ -1,5 +1,7 @@
 """The page of a plan: the answers, what limits them, the front, and how each is launched."""
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
 
 from dashboard.figures.style import BLUE, GREY, ORANGE, panels
@@ -7,6 +9,7 @@ from dashboard.formatting import number, seconds, share
 from dashboard.markup import section, text
 from dashboard.page import figure_block, page
 from experiments.planner.answers import Answer, Answers, Point
+from experiments.planner.sensitivity import Effect
 from experiments.planner.trial import Held
 
 _CAPTION = (
@@ -15,7 +18,7 @@ _CAPTION = (
 )
 
 
-def render_plan(answers: Answers, title: str) -> str:
+def render_plan(answers: Answers, title: str, effects: Sequence[Effect] = ()) -> str:
     """The page as a complete HTML document."""
     plan = answers.plan
     load = plan.question.load
@@ -36,6 +39,8 @@ def render_plan(answers: Answers, title: str) -> str:
         body += section("No answer", f"<ul>{reasons}</ul>")
     tried = figure_block("front", _front(answers), "Price and TTFT", _CAPTION) + _front_table(answers)
     body += section("What was tried", tried)
+    if effects:
+        body += section("What would change the answer", _effects(effects))
     body += section("Launch", _launch(answers))
     return page(title, body)
 
@@ -106,6 +111,16 @@ def _point(point: Point) -> list[str]:
         seconds(point.tpot_s),
         "–" if per_gpu is None else f"{number(per_gpu)} requests/s",
     ]
+
+
+def _effects(effects: Sequence[Effect]) -> str:
+    rows = []
+    for effect in effects:
+        best = effect.cheapest
+        found = "none" if best.replicas is None else f"{best.replicas} × {best.answer.set_up.label}"
+        price = "–" if best.replicas is None else f"{best.usd_per_h:.2f}"
+        rows.append([effect.change, found, price, "yes" if effect.changes_answer else "no"])
+    return _html_table(["change", "cheapest then", "USD/h", "another answer"], rows)
 
 
 def _launch(answers: Answers) -> str:

@@ -11,15 +11,16 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from experiments.planner.answers import answers_of
+from experiments.planner.driving import Progress as Told
 from experiments.planner.folder import check_plan_folder, plan_text, write_plan
-from experiments.planner.planning import Progress as Told
 from experiments.planner.planning import make_plan
 from experiments.planner.question import ask
+from experiments.planner.sensitivity import sensitivity as effects_of
 from experiments.planner.stages import DEFAULT_MOST_REQUESTS
 from experiments.runners import runner_of
 from servetwin.console import console, say
 from servetwin.objectives_option import objectives
-from servetwin.plan_table import print_answers
+from servetwin.plan_table import print_answers, print_effects
 from servetwin.varied import names, varied_values
 from simcore.core.errors import InputError
 from simcore.scenario import override, read_scenario
@@ -60,6 +61,10 @@ def plan(
     most_requests: Annotated[
         int, typer.Option(metavar="N", help="Requests of the longest run of a trial.")
     ] = DEFAULT_MOST_REQUESTS,
+    sensitivity: Annotated[
+        bool,
+        typer.Option("--sensitivity", help="Tell which inputs would change the answer; takes as long again or more."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder to write; runs/NAME-plan of the workload, none with --json."),
@@ -95,14 +100,17 @@ def plan(
     )
     with closing(runner_of(jobs, ray)) as runner, _progress(shown=not (as_json or quiet)) as told:
         answers = answers_of(make_plan(question, runner, told))
+        asked = sensitivity and bool(answers.answers)
+        effects = effects_of(answers, runner, most_requests, told) if asked else []
     if folder is not None:
         from dashboard.plan_report import render_plan  # plotly is slow to import, and only a page needs it
 
-        write_plan(answers, folder, render_plan(answers, workload.name))
+        write_plan(answers, folder, render_plan(answers, workload.name, effects), effects)
     if as_json:
-        sys.stdout.write(plan_text(answers))
+        sys.stdout.write(plan_text(answers, effects))
     elif not quiet:
         print_answers(answers, console())
+        print_effects(answers, effects, console())
         if folder is not None:
             say(f"Folder: {folder}\nReport: {folder / 'report.html'}")
 

@@ -1,12 +1,17 @@
 """The answers of a plan as a table and a few sentences."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.markup import escape
 
 from dashboard.formatting import number, seconds, share
 from experiments.planner.answers import Answer, Answers
+from experiments.planner.sensitivity import Effect, break_even
 from experiments.planner.trial import Held
 from servetwin.console import plain_table, print_table
+
+_MOST_BREAK_EVENS = 5
 
 
 def print_answers(answers: Answers, output: Console) -> None:
@@ -40,6 +45,30 @@ def print_answers(answers: Answers, output: Console) -> None:
         f"{plan.simulations} simulations of {plan.requests:,} requests; {len(plan.set_ups):,} set-ups, "
         f"{sum(bound.impossible is not None for bound in plan.bounds):,} of them impossible"
     )
+
+
+def print_effects(answers: Answers, effects: Sequence[Effect], output: Console) -> None:
+    """Print at which prices another accelerator would be the cheapest, and what other changes would do."""
+    for each in break_even(answers)[:_MOST_BREAK_EVENS]:
+        output.print(
+            escape(
+                f"{each.accelerator} costs as much as the cheapest other answer at {number(each.usd_per_h)} USD/h each "
+                f"({number(each.now_usd_per_h)} now)"
+            )
+        )
+    if not effects:
+        return
+    table = plain_table("change", "cheapest then", "USD/h", "other answer")
+    for effect in effects:
+        best = effect.cheapest
+        if best.replicas is None:
+            table.add_row(effect.change, "none", "–", "–")
+        else:
+            changed = "yes" if effect.changes_answer else "no"
+            table.add_row(
+                effect.change, f"{best.replicas} × {best.answer.set_up.label}", f"{best.usd_per_h:.2f}", changed
+            )
+    print_table(table, output)
 
 
 def _limit_names(answers: Answers) -> list[str]:

@@ -20,7 +20,7 @@ class Problem:
     most_replicas: int
 
 
-def problem(number: int, most_replicas: int = 10) -> Problem:
+def problem(number: int, most_replicas: int = 8) -> Problem:
     """The problem of a number: a model, a load, limits, and two accelerators, drawn at random."""
     random = Random(number)
     document: dict[str, Any] = {
@@ -30,7 +30,7 @@ def problem(number: int, most_replicas: int = 10) -> Problem:
             "requests": 1000,
             "arrivals": {"name": "poisson", "rate_per_s": round(random.uniform(5, 40), 1)},
             "prompt_tokens": {"name": "lognormal", "median": random.choice((200, 500, 900)), "sigma": 0.5, "max": 3000},
-            "output_tokens": {"name": "lognormal", "median": random.choice((20, 40, 80)), "sigma": 0.4, "max": 300},
+            "output_tokens": {"name": "lognormal", "median": random.choice((10, 20, 40)), "sigma": 0.4, "max": 300},
         },
         "slo": {
             "ttft_s": {"p95": random.choice((0.3, 0.6, 1.2))},
@@ -41,7 +41,7 @@ def problem(number: int, most_replicas: int = 10) -> Problem:
         document,
         Path(),
         accelerators=random.sample(_ACCELERATORS, 2),
-        vary={"cluster.tensor_parallel": [1, 2]},
+        vary={"cluster.tensor_parallel": [1, 2], "scheduler.batching.max_batched_tokens": [8192, 1024]},
         most_requests=1_000,
     )
     return Problem(number, question, most_replicas)

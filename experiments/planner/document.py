@@ -1,14 +1,17 @@
 """A plan as plain data: what ``plan.json`` and ``--json`` hold."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from experiments.planner.answers import Answer, Answers, Point
+from experiments.planner.sensitivity import Effect, break_even
 from experiments.planner.trial import Held
 
 SCHEMA_VERSION = 1
 
 
-def document_of(answers: Answers) -> dict[str, Any]:
+def document_of(answers: Answers, effects: Sequence[Effect] = ()) -> dict[str, Any]:
     """The plan; it depends on the question alone, not on who carried out the trials."""
     plan = answers.plan
     question = plan.question
@@ -29,6 +32,8 @@ def document_of(answers: Answers) -> dict[str, Any]:
             {"model": none.model, "accelerator": none.accelerator, "why": none.why} for none in answers.none
         ],
         "pareto_front": [_point(point) for point in answers.front],
+        "break_even": [asdict(each) for each in break_even(answers)],
+        "sensitivity": [_effect(effect) for effect in effects],
         "search": {
             "set_ups": len(plan.set_ups),
             "impossible": sum(bound.impossible is not None for bound in plan.bounds),
@@ -77,6 +82,14 @@ def _held(held: Held) -> dict[str, Any]:
         "value_s": held.value_s,
         "value_interval_s": None if held.value_interval_s is None else list(held.value_interval_s),
         "margin": None if held.value_s is None else 1 - held.ratio,
+    }
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    return {
+        "change": effect.change,
+        "changes_answer": effect.changes_answer,
+        "needed": [{"set_up": each.answer.set_up.label, "replicas": each.replicas} for each in effect.needed],
     }
 
 

@@ -1,12 +1,14 @@
 """The folder of a plan: ``plan.json``, ``report.html``, and for each answer a scenario and a line that launches it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
 from experiments.planner.answers import Answer, Answers
 from experiments.planner.document import document_of
+from experiments.planner.sensitivity import Effect
 from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
 
 PLAN, REPORT, LAUNCH = "plan.json", "report.html", "launch.txt"
@@ -36,11 +38,11 @@ def check_plan_folder(folder: Path) -> None:
     check_folder(folder, PLAN_FOLDER)
 
 
-def write_plan(answers: Answers, folder: Path, report: str) -> None:
+def write_plan(answers: Answers, folder: Path, report: str, effects: Sequence[Effect] = ()) -> None:
     """Write the folder whole or not at all; raises ``FileError`` if that cannot be done."""
 
     def fill(new: Path) -> None:
-        (new / PLAN).write_text(plan_text(answers), encoding="utf-8")
+        (new / PLAN).write_text(plan_text(answers, effects), encoding="utf-8")
         (new / REPORT).write_text(report, encoding="utf-8")
         (new / LAUNCH).write_text(launch_text(answers), encoding="utf-8")
         for number, answer in enumerate(answers.answers[:_MOST_ANSWERS], start=1):
@@ -49,9 +51,9 @@ def write_plan(answers: Answers, folder: Path, report: str) -> None:
     replace_folder(folder, PLAN_FOLDER, fill)
 
 
-def plan_text(answers: Answers) -> str:
+def plan_text(answers: Answers, effects: Sequence[Effect] = ()) -> str:
     """``plan.json``."""
-    return json.dumps(document_of(answers), indent=2, allow_nan=False) + "\n"
+    return json.dumps(document_of(answers, effects), indent=2, allow_nan=False) + "\n"
 
 
 def launch_text(answers: Answers) -> str:

@@ -10,6 +10,7 @@ from experiments.planner.answers import answers_of
 from experiments.planner.document import document_of
 from experiments.planner.planning import make_plan
 from experiments.planner.question import ask
+from experiments.planner.sensitivity import break_even, sensitivity
 from experiments.runners import ThisProcess, runner_of
 from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError, UnknownNameError
@@ -58,6 +59,24 @@ def test_processes_make_the_same_plan():
     with closing(runner_of(2)) as runner:
         together = make_plan(asked, runner)
     assert json.dumps(document_of(answers_of(together))) == json.dumps(document_of(answers_of(alone)))
+
+
+def test_a_higher_rate_or_dearer_kernels_need_no_fewer_replicas():
+    answers = answers_of(make_plan(question(accelerators=["l40s"]), ThisProcess()))
+    effects = {effect.change: effect for effect in sensitivity(answers, ThisProcess(), 1_000)}
+    assert {"rate +25%", "rate -20%", "prompt lengths +25%", "output lengths -20%", "kernels dearer"} <= set(effects)
+    needed = {name: effect.cheapest.replicas for name, effect in effects.items()}
+    assert needed["rate -20%"] <= answers.answers[0].replicas <= needed["rate +25%"]
+    assert needed["kernels cheaper"] <= answers.answers[0].replicas <= needed["kernels dearer"]
+    assert not any(effect.changes_answer for effect in effects.values())
+
+
+def test_the_price_at_which_the_answer_changes(plan):
+    answers = answers_of(plan)
+    first, second = answers.answers
+    even = {each.accelerator: each for each in break_even(answers)}
+    assert even[second.set_up.accelerator].usd_per_h * second.gpus == pytest.approx(first.usd_per_h)
+    assert even[first.set_up.accelerator].usd_per_h >= even[first.set_up.accelerator].now_usd_per_h
 
 
 def test_a_launch_line_states_the_split_and_the_limits_of_a_step(plan):
