@@ -54,10 +54,11 @@ chromium:
 test-long: $(DEV) chromium
 	$(BIN)/pytest -n auto -m long
 
-# 100,000 mutated inputs of every kind, and every command that writes killed 100 times.
+# 100,000 mutated inputs of every kind, every command that writes killed 100 times, and 10,000 random scenarios.
 fuzz: $(DEV)
 	$(BIN)/python -m tools.fuzz --inputs 100000
-	SERVETWIN_KILLS=100 $(BIN)/pytest -n auto tests/e2e/test_faults.py
+	SERVETWIN_KILLS=100 $(BIN)/pytest -n auto -m '' tests/e2e/test_faults.py
+	SERVETWIN_SCENARIOS=5000 $(BIN)/pytest -n auto tests/e2e/test_invariants.py
 
 fidelity: $(DEV)
 	$(BIN)/python tools/fidelity_report.py

@@ -1,4 +1,9 @@
-"""What must hold on every run, whatever the scenario."""
+"""What must hold on every run, whatever the scenario.
+
+``SERVETWIN_SCENARIOS`` is how many random ones are tried. All books are recounted after every step.
+"""
+
+import os
 
 import numpy as np
 import pytest
@@ -20,6 +25,8 @@ from tests.e2e.scenarios import (
 )
 from tests.e2e.step_watch import NS_PER_S, watching
 
+SCENARIOS = int(os.environ.get("SERVETWIN_SCENARIOS", "100"))
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -38,7 +45,7 @@ def true_lengths(scenario, folder):
     return tuple(np.concatenate([getattr(b, name) for b in batches]) for name in ("prompt_tokens", "output_tokens"))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=SCENARIOS, deadline=None, derandomize=True)
 @given(scenario=random_scenarios())
 @hard_examples
 def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
@@ -94,7 +101,7 @@ def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
     assert summary["preemptions"]["requests"] == (requests["preemptions"] > 0).sum()
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=SCENARIOS, deadline=None, derandomize=True)
 @given(scenario=random_scenarios())
 @hard_examples
 def test_every_token_is_accounted_for(scenario, folder):
