@@ -33,6 +33,8 @@ def print_run(result: Result, console: Console) -> None:
         print_table(_tenants(summary["fairness"]), console)
     if "pools" in summary:
         print_table(_pools(summary["pools"]), console)
+    if "handover" in summary:
+        console.print(_handover(summary["handover"]), soft_wrap=True)
     for warning in summary["warnings"]:
         console.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
     for notice in summary["notices"]:
@@ -170,6 +172,16 @@ def _pools(pools: dict[str, Any]) -> Table:
             f"{pool['usd_per_h']:.2f}",
         )
     return table
+
+
+def _handover(figures: dict[str, Any]) -> str:
+    """What moving KV from pool to pool took."""
+    room, transfer = (figures[key] for key in ("room_wait_s", "transfer_wait_s"))
+    return (
+        f"handover: {figures['requests']:,} requests, {figures['bytes'] / 1e9:,.4g} GB; first token to room "
+        f"{figure(room['mean'])} s mean, {figure(room['p99'])} s P99; then to the last byte of KV "
+        f"{figure(transfer['mean'])} s mean, {figure(transfer['p99'])} s P99; {figures['recomputed']:,} computed again"
+    )
 
 
 def _speed(run: dict[str, Any]) -> str:

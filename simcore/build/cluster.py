@@ -15,7 +15,11 @@ from simcore.service.clock import Clock
 from simcore.service.pipeline import InFlightBatch, Pipeline
 from simcore.service.replica import Replica
 from simcore.service.replica_config import ReplicaConfig
+from simcore.service.replica_limits import Role
+from simcore.service.roles import DecodeReplica, PrefillReplica
 from simcore.workload import Workload, has_contents
+
+_REPLICAS: dict[Role, type[Replica]] = {"mixed": Replica, "prefill": PrefillReplica, "decode": DecodeReplica}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ def _group(
         warm_up(parts.memory, pool.scenario, workload)
         offloadings.append(parts.offloading)
         if pool.pipeline is None:
-            replicas.append(Replica(clock, index, parts.scheduler, pool.cost, recorder, config))
+            replicas.append(_REPLICAS[pool.role](clock, index, parts.scheduler, pool.cost, recorder, config))
         else:
             pipelines.append(_pipeline(clock, index, parts, pool.cost, recorder, config, pool.pipeline))
             replicas.append(pipelines[-1].lanes[0])

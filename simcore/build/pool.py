@@ -20,6 +20,7 @@ from simcore.scenario import Scenario
 from simcore.scenario.named_senders import check_named_senders
 from simcore.scenario.pools import in_pool, pool_scenarios
 from simcore.service.clock import Clock
+from simcore.service.replica_limits import Role
 from simcore.workload import Workload, has_contents, samples_per_request
 
 
@@ -32,6 +33,7 @@ class PreparedPool:
     """
 
     name: str
+    role: Role
     scenario: Scenario
     spec: ModelSpec
     accelerator: Accelerator
@@ -40,7 +42,7 @@ class PreparedPool:
     pipeline: PipelineCost | None = None
 
     @classmethod
-    def of(cls, name: str, scenario: Scenario, spec: ModelSpec, workload: Workload) -> "PreparedPool":
+    def of(cls, name: str, role: Role, scenario: Scenario, spec: ModelSpec, workload: Workload) -> "PreparedPool":
         """Check the scenario of a pool and load what it names; raises ``ServetwinError`` for what is wrong with it."""
         spec = with_retention(spec, scenario.memory.retention, scenario.memory.block_size_tokens)
         accelerator, shares_content = load_accelerator(scenario.cluster.accelerator), has_contents(workload)
@@ -55,7 +57,7 @@ class PreparedPool:
         prices = kernel_prices(scenario, spec, accelerator)
         host = host_overhead(scenario, prices.profile)
         cost, stages = step_cost(scenario, spec, prices, host), pipeline_cost(scenario, spec, prices, host)
-        return cls(name, scenario, spec, accelerator, cost, plan, stages)
+        return cls(name, role, scenario, spec, accelerator, cost, plan, stages)
 
     @property
     def replicas(self) -> int:
@@ -76,10 +78,10 @@ def prepare_pools(scenario: Scenario, spec: ModelSpec, workload: Workload) -> It
     stated = scenario.cluster.pools
     for place, alone in enumerate(pool_scenarios(scenario)):
         if stated is None:
-            yield PreparedPool.of("", alone, spec, workload)
+            yield PreparedPool.of("", "mixed", alone, spec, workload)
             continue
         try:
-            yield PreparedPool.of(stated[place].name, alone, spec, workload)
+            yield PreparedPool.of(stated[place].name, stated[place].role, alone, spec, workload)
         except InputError as error:
             raise in_pool(error, place, dict(stated[place])) from error
 

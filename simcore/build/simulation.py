@@ -9,6 +9,7 @@ from typing import Any
 from policies.admission import Admission
 from simcore.build.assumed import assumed, too_long_a_context
 from simcore.build.cluster import SimulatedCluster, build_cluster
+from simcore.build.disaggregation import build_handovers, check_roles, entry_stage
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.core.clock import to_ns
@@ -20,6 +21,7 @@ from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
 from simcore.hardware import Accelerator
 from simcore.metrics.distribution import cumulative_points_of_gaps
+from simcore.metrics.handovers import with_handovers
 from simcore.metrics.run_facts import PoolFacts, RunFacts
 from simcore.metrics.summary import summarise
 from simcore.metrics.tables import request_table, step_table
@@ -29,10 +31,8 @@ from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario, parse_scenario
 from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
-from simcore.scenario.pools import pool_scenarios
 from simcore.service.api_server import ApiServer
 from simcore.service.clock import Clock
-from simcore.service.replica_limits import ReplicaLimits
 from simcore.service.service import Progress, Router, closed_loop, open_loop
 from simcore.service.session_sender import SessionSender
 from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, samples_per_request
@@ -89,6 +89,7 @@ class Simulation:
         _check_routing(scenario)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         pools = tuple(prepare_pools(scenario, spec, workload))
+        check_roles(scenario, pools, workload)
         return cls(scenario, workload, _max_context_tokens(scenario, spec), pools)
 
     def of_pool(self, name: str) -> "Simulation":
@@ -121,7 +122,8 @@ class Simulation:
         ``measured_on`` names the machine where steps are computed instead of priced.
         """
         started = perf_counter()
-        sessions = self._send(clock, self.router(clock, recorder, cluster), progress)
+        router = self.router(clock, recorder, cluster)
+        sessions = self._send(clock, router, progress)
         end_s = self.scenario.measurement.end_s
         try:
             clock.run(until=None if end_s is None else to_ns(end_s))
@@ -131,9 +133,10 @@ class Simulation:
             ) from None
         for batch in cluster.batches:
             batch.close(clock.now_ns)
+        router.close()
         simulated = perf_counter()
         notices = sessions.notices if sessions is not None else ()
-        return self._result(recorder, cluster, notices, clock.has_more_to_do, started, simulated, measured_on)
+        return self._result(recorder, cluster, router, notices, clock.has_more_to_do, started, simulated, measured_on)
 
     def router(self, clock: Clock, recorder: Recorder, cluster: SimulatedCluster) -> Router:
         """Whoever sends requests on to these replicas, or turns them away."""
@@ -142,24 +145,9 @@ class Simulation:
             build_policy("admission", section, f"scheduler.admission.{index}")
             for index, section in enumerate(scenario.scheduler.admission)
         ]
-        return Router(
-            clock,
-            cluster.replicas,
-            self._limits(cluster),
-            build_policy("routing", scenario.cluster.routing, "cluster.routing"),
-            self.max_context_tokens,
-            recorder,
-            admission,
-            samples_per_request(self.workload),
-        )
-
-    def _limits(self, cluster: SimulatedCluster) -> list[ReplicaLimits]:
-        """What the replicas of each pool could serve, once for each replica."""
-        found: list[ReplicaLimits] = []
-        for pool, group in zip(self.pools, cluster.pools, strict=True):
-            blocks = pool.memory.group_blocks if pool.scenario.cluster.data_parallel > 1 else None
-            found += [ReplicaLimits(group.replicas[0].scheduler, blocks)] * len(group.replicas)
-        return found
+        handovers = build_handovers(scenario, self.pools, cluster, clock, recorder)
+        entry = entry_stage(scenario, self.pools, cluster, samples_per_request(self.workload))
+        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers)
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -181,6 +169,7 @@ class Simulation:
         self,
         recorder: Recorder,
         cluster: SimulatedCluster,
+        router: Router,
         notices: tuple[str, ...],
         cut_off: bool,
         started: float,
@@ -190,6 +179,9 @@ class Simulation:
         scenario, samples = self.scenario, samples_per_request(self.workload)
         transfers = transfer_table(cluster.offloadings)
         requests, steps = request_table(recorder, samples), step_table(recorder)
+        handovers = router.handover_rows
+        if handovers is not None:
+            requests = with_handovers(requests, handovers)
         facts = RunFacts(
             scenario=scenario,
             pools=tuple(self._pool_facts(cluster)),
@@ -206,6 +198,7 @@ class Simulation:
             simulation_wall_s=simulated - started,
             transfers=transfers,
             measured_on=measured_on,
+            handovers=handovers,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
@@ -217,6 +210,7 @@ class Simulation:
         for pool, group in zip(self.pools, cluster.pools, strict=True):
             yield PoolFacts(
                 name=pool.name,
+                role=pool.role,
                 scenario=pool.scenario,
                 accelerator=pool.accelerator,
                 cost=pool.cost,
@@ -246,11 +240,17 @@ class Simulation:
 
 
 def _check_routing(scenario: Scenario) -> None:
-    replicas = sum(alone.cluster.replicas for alone in pool_scenarios(scenario))
-    try:
-        build_policy("routing", scenario.cluster.routing, "cluster.routing").check_replicas(replicas)
-    except ValueError as error:
-        raise ServetwinError(f"cluster.routing.{error}.") from error
+    cluster = scenario.cluster
+    by_role = [(pool.role, pool.replicas) for pool in cluster.pools or ()] or [("mixed", cluster.replicas)]
+    decoding = sum(replicas for role, replicas in by_role if role == "decode")
+    policies = [("cluster.routing", cluster.routing, sum(replicas for _, replicas in by_role) - decoding)]
+    if cluster.handover is not None:
+        policies.append(("cluster.handover.routing", cluster.handover.routing, decoding))
+    for field, section, replicas in policies:
+        try:
+            build_policy("routing", section, field).check_replicas(replicas)
+        except ValueError as error:
+            raise ServetwinError(f"{field}.{error}.") from error
 
 
 def _by_request(progress: Progress, samples: int) -> Progress:

@@ -1,6 +1,6 @@
 """What a summary needs of a run beside its tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -11,9 +11,11 @@ from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.metrics.arrays import Mask
+from simcore.recording.handover_log import HandoverRow
 from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
 from simcore.service.pipeline import Pipeline
+from simcore.service.replica_limits import Role
 
 T = TypeVar("T")
 
@@ -26,6 +28,7 @@ class PoolFacts:
     """
 
     name: str
+    role: Role
     scenario: Scenario
     accelerator: Accelerator
     cost: StepCost
@@ -79,7 +82,8 @@ class RunFacts:
     """What the tables do not say.
 
     ``first_tokens`` counts those that came after the warm-up, of every sample. ``cut_off`` says that the run ended
-    before all was done. ``measured_on`` names the machine whose times these are; None where they were simulated.
+    before all was done. ``handovers`` are None where each request stays in its pool. ``measured_on`` names
+    the machine whose times these are; None where they were simulated.
     """
 
     scenario: Scenario
@@ -90,6 +94,7 @@ class RunFacts:
     simulation_wall_s: float
     transfers: Columns = field(default_factory=dict)
     measured_on: str | None = None
+    handovers: Sequence[HandoverRow] | None = None
     warnings: tuple[str, ...] = ()
 
     @property

@@ -33,6 +33,15 @@ def of_values(values: Float64Array) -> Statistics:
     return _statistics(len(values), figures, spread)
 
 
+def brief(values: Float64Array) -> dict[str, float | None]:
+    """Mean, median and P99 of values, NaN left out; None where there is none."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return {"mean": None, "p50": None, "p99": None}
+    p50, p99 = np.percentile(known, [50, 99]).tolist()
+    return {"mean": float(known.mean()), "p50": p50, "p99": p99}
+
+
 def of_gaps(gaps: Sequence[Sequence[CountedGaps]], whole: CountedGaps, requests: int) -> Statistics:
     """Statistics of the token gaps of so many requests.
 

@@ -8,7 +8,7 @@ Times are whole microseconds from the start of the run.
 
 import json
 from collections.abc import Iterator
-from math import isnan
+from math import isnan, nan
 from os import PathLike
 from typing import Any, TextIO
 
@@ -273,11 +273,13 @@ def _request_events(requests: Columns, count: int, run_end_us: int) -> Iterator[
                 }
             )
             continue
-        starts = (
+        starts: tuple[tuple[str, float], ...] = (
             ("queue", request["arrival_s"]),
             ("prefill", request["first_scheduled_s"]),
             ("decode", request["first_token_s"]),
         )
+        if not isnan(request.get("landed_s", nan)):
+            starts = (*starts[:2], ("handover", request["first_token_s"]), ("decode", request["landed_s"]))
         begun = [(phase, _us(start_s)) for phase, start_s in starts if not isnan(start_s)]
         end_us = run_end_us if isnan(request["end_s"]) else _us(request["end_s"])
         ends_us = [*(start_us for _, start_us in begun[1:]), end_us]

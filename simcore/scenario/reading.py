@@ -114,7 +114,11 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
         }
     )
     routing = complete_policy("routing", cluster.routing, "cluster.routing")
-    cluster = cluster.model_copy(update={"routing": routing})
+    handover = cluster.handover
+    if handover is not None:
+        onward = complete_policy("routing", handover.routing, "cluster.handover.routing")
+        handover = handover.model_copy(update={"routing": onward})
+    cluster = cluster.model_copy(update={"routing": routing, "handover": handover})
     cache = scenario.memory.prefix_cache
     eviction = complete_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
     cache = cache.model_copy(update={"eviction": eviction})
@@ -137,6 +141,7 @@ _POLICY_LIST = ("scheduler", "admission")
 _POLICY_PLACES = (
     _POLICY_LIST,
     ("cluster", "routing"),
+    ("cluster", "handover", "routing"),
     ("memory", "prefix_cache", "eviction"),
     ("scheduler", "ordering"),
     ("scheduler", "batching"),

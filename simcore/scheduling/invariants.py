@@ -1,10 +1,16 @@
 """Recounting the books of a scheduler the slow way, for tests."""
 
+from collections.abc import Iterable
+
+from simcore.core.request import Request
 from simcore.scheduling.state import SchedulerState
 
 
-def check_invariants(state: SchedulerState) -> None:
-    """Raise AssertionError where what a scheduler notes differs from what its requests say."""
+def check_invariants(state: SchedulerState, elsewhere: Iterable[tuple[Request, int]] = ()) -> None:
+    """Raise AssertionError where what a scheduler notes differs from what its requests say.
+
+    Some hold blocks for so many tokens and are ``elsewhere``: they do not run.
+    """
     pool, waiting = state.pool, state.waiting
     if not waiting.size and waiting.tokens:
         raise AssertionError(f"nobody waits, noted {waiting.tokens} tokens")
@@ -13,6 +19,7 @@ def check_invariants(state: SchedulerState) -> None:
     idle = [request for request in state.running.values() if request.pool is None]
     prefilling = [request for request in idle if request.number not in state.ending]
     held = [*zip(decoding, contexts, strict=True), *((request, request.computed_tokens) for request in idle)]
+    held += elsewhere
     if state.loading is not None:
         held += state.loading.held_tokens
         state.loading.tiers.check()

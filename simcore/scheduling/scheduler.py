@@ -9,6 +9,7 @@ from simcore.core.clock import to_s
 from simcore.core.request import UNSET, ReadOnlyRequest, Request
 from simcore.memory import KVMemory
 from simcore.scheduling.admission import admit
+from simcore.scheduling.arriving import Arriving, release_prompt
 from simcore.scheduling.config import SchedulerConfig
 from simcore.scheduling.contention import fill_under_contention
 from simcore.scheduling.displacement import Displacement
@@ -43,7 +44,9 @@ class Scheduler:
         "_slots",
         "_some_go_before",
         "_stability",
+        "arriving",
         "config",
+        "held",
         "memory",
         "state",
         "view",
@@ -64,6 +67,10 @@ class Scheduler:
         self._displacement = None if state.keys is None else Displacement(state, state.keys)
         self._stability = Stability(state, self._displacement)
         self._predictors = config.predictors
+        self.arriving: Arriving | None = None
+        """Requests that others hand over to it, where any do; ``held`` are those whose memory stays for others to
+        read once they are complete here."""
+        self.held: dict[int, Request] | None = None
         self._some_go_before = loading is not None or swapping is not None
         self._cancelled: dict[int, Request] = {}
         self._copies: list[BlockCopy] = []
@@ -93,12 +100,26 @@ class Scheduler:
 
     def drop(self, request: Request) -> None:
         """Forget a request at once, between two steps."""
+        if self.arriving is not None and self.arriving.abandon(request):
+            return
         incoming = self.state.incoming
         entry = next((entry for entry in incoming if entry[1] is request), None)
         if entry is None:
             self.state.drop(request)
         else:
             incoming.remove(entry)
+
+    @property
+    def held_elsewhere(self) -> Iterator[tuple[Request, int]]:
+        """Who holds memory without running, each with the tokens it has blocks for."""
+        yield from () if self.arriving is None else self.arriving.held_tokens
+        yield from ((request, request.prompt_tokens) for request in (self.held or {}).values())
+
+    def let_go(self, request: Request) -> None:
+        """Free what a request still holds that is complete here."""
+        assert self.held is not None
+        del self.held[request.number]
+        release_prompt(self.state, request)
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
@@ -113,6 +134,11 @@ class Scheduler:
             elsewhere = state.running_requests - len(state.running)
             limits = replace(limits, max_running_requests=max(limits.max_running_requests - elsewhere, 0))
         self._slots = limits.max_running_requests
+        joined: list[Request] = []
+        if self.arriving is not None:
+            joined = self.arriving.join()
+            self.arriving.give_room(self._slots)
+            limits = replace(limits, max_running_requests=max(self._slots - len(self.arriving.under_way), 0))
         displaced: list[Request] = []
         if self._displacement is not None and state.queue_is_next():
             displaced = self._displacement.make_room(limits, now_s)
@@ -127,7 +153,11 @@ class Scheduler:
             plan.loading = [*loading, *plan.loading]
         if displaced:
             plan.preempted = [*displaced, *plan.preempted]
+        if joined:
+            plan.swapped_in = [*joined, *plan.swapped_in]
         self._stability.settle(plan, limits)
+        if state.ending and self.arriving is not None and self.arriving.wanting:
+            plan.stable_steps = 1  # there may be room once they are released
         if self._copies:
             plan.copies, self._copies = self._copies, []
         if state.ending:
@@ -210,7 +240,9 @@ class Scheduler:
 
     def _finish(self, request: Request, now_ns: int) -> None:
         """Free what a complete request holds, and let policies learn from it, unless nobody waits for it any more."""
-        self.state.finish(request)
+        self.state.finish(request, keeps_memory=self.held is not None)
+        if self.held is not None:
+            self.held[request.number] = request
         if self._cancelled and self._cancelled.pop(request.number, None) is not None:
             return
         tokens = request.known_output_tokens

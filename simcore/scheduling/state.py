@@ -21,10 +21,9 @@ class SchedulerState:
     A request waits, runs and prefills, runs and decodes, and is complete. Any may be dropped; one that runs may be
     preempted, and then waits again, or is swapped out until it runs on.
 
-    ``incoming`` are requests that are not to be seen yet, each with the time it came, ``lanes`` the states of all
-    batches that a replica has in flight, where it has several. ``ending`` are those that have got their last token and
-    are released with the next plan, ``latest_queue_ns`` how long the request waited that ran for the first time last,
-    noted in the first of the batches, ``generates_for_others`` those whose outputs others may say too.
+    ``incoming`` are not to be seen yet, each with the time it came, ``lanes`` the states of all batches in flight of a
+    replica that has several. ``ending`` have got their last token and are released with the next plan. The request that
+    ran for the first time last waited ``latest_queue_ns``. Others may say what ``generates_for_others`` say too.
     """
 
     __slots__ = (
@@ -91,9 +90,7 @@ class SchedulerState:
     @property
     def waiting_requests(self) -> int:
         """Requests that wait to run: in the queue or before it, for their prefix to be loaded, or in swap space."""
-        waiting = self.waiting.size + len(self.incoming)
-        if self.loading is not None:
-            waiting += self.loading.size
+        waiting = self.waiting.size + len(self.incoming) + (self.loading.size if self.loading else 0)
         return waiting if self.swapping is None else waiting + len(self.swapping.away)
 
     def some_are_away(self) -> bool:
@@ -102,8 +99,7 @@ class SchedulerState:
 
     def queue_is_next(self) -> bool:
         """Whether somebody is in the queue and nobody goes before."""
-        ready = self.loading is not None and self.loading.ready
-        return self.waiting.size > 0 and not ready and not self.some_are_away()
+        return self.waiting.size > 0 and not (self.loading and self.loading.ready) and not self.some_are_away()
 
     def next_request(self) -> Request | None:
         """The request to admit next: nobody while some are swapped out."""
@@ -223,9 +219,13 @@ class SchedulerState:
         self.prefilling.pop(request.number, None)
         request.preemptions += 1
 
-    def finish(self, request: Request) -> None:
-        """Free what a running request holds, at once or after the next plan: it is complete."""
-        if self.config.ends_late:
+    def finish(self, request: Request, keeps_memory: bool = False) -> None:
+        """Free what a running request holds, at once or after the next plan, unless it keeps it: it is complete."""
+        if keeps_memory:
+            self._leave(request, True)
+            del self.running[request.number]
+            self._forget(request)
+        elif self.config.ends_late:
             request.unknown_tokens = self._leave(request, True)
             self.ending[request.number] = request
         else:
@@ -238,8 +238,7 @@ class SchedulerState:
 
     def release_all_ended(self) -> list[Request]:
         """Free what those hold that were ending when the last step was planned; returns them."""
-        ended = list(self.ending.values())
-        for request in ended:
+        for request in (ended := list(self.ending.values())):
             request.unknown_tokens = 0
             self.release_ended(request)
         return ended

@@ -1,24 +1,35 @@
 """Clients that give up when an answer takes too long."""
 
 from heapq import heappop, heappush
+from typing import Protocol
 
 from simpy import Event
 
 from policies.horizon import FOREVER
 from simcore.core.request import UNSET, Request
 from simcore.service.clock import ARRIVAL, Alarm, Clock
-from simcore.service.replica import Replica
 from simcore.workload.batch import NO_TIMEOUT_NS
 
 NO_FIRST_TOKEN = "the client gave up before the first token"
 NO_LAST_TOKEN = "the client gave up before the last token"
 
-_Due = tuple[int, int, str, Request, Replica]
-"""When a client gives up, the number of its request, why, the request, and the replica that serves it."""
+
+class Holder(Protocol):
+    """Whoever has a request: a replica, or what moves it from one to another."""
+
+    def has(self, request: Request) -> bool:
+        """Whether a request is open here."""
+
+    def give_up(self, request: Request, reason: str) -> None:
+        """Abort an open request whose client gives up now."""
+
+
+_Due = tuple[int, int, int, str, Request, Holder]
+"""When a client gives up, the number of its request, that of this entry, why, the request, and who has it."""
 
 
 class ClientTimeouts:
-    """Watches requests whose clients give up, and tells their replicas to abort them when it is time to.
+    """Watches requests whose clients give up, and has them aborted when it is time to.
 
     A token that comes in the very nanosecond is in time. There is one alarm at a time, for whoever is due first.
     """
@@ -26,13 +37,15 @@ class ClientTimeouts:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due: list[_Due] = []
+        self._entries = 0
         self._alarm_ns = FOREVER
 
-    def watch(self, request: Request, replica: Replica) -> None:
-        """Follow a request that a replica has just taken in; who would have given up before does so now."""
+    def watch(self, request: Request, holder: Holder) -> None:
+        """Follow a request that somebody has just taken in; who would have given up before does so now."""
         for due_ns, reason in ((request.first_token_due_ns, NO_FIRST_TOKEN), (request.due_ns, NO_LAST_TOKEN)):
             if due_ns < NO_TIMEOUT_NS:
-                heappush(self._due, (due_ns, request.number, reason, request, replica))
+                heappush(self._due, (due_ns, request.number, self._entries, reason, request, holder))
+                self._entries += 1
         self._set_alarm()
 
     def _set_alarm(self) -> None:
@@ -50,12 +63,12 @@ class ClientTimeouts:
         while due and due[0][0] <= now_ns:
             entry = heappop(due)
             if self._waits(entry):
-                _, _, reason, request, replica = entry
-                replica.give_up(request, reason)
+                _, _, _, reason, request, holder = entry
+                holder.give_up(request, reason)
         self._set_alarm()
 
     @staticmethod
     def _waits(entry: _Due) -> bool:
         """Whether the client still waits for what it would give up on."""
-        _, number, reason, request, replica = entry
-        return number in replica.requests.by_number and (reason is NO_LAST_TOKEN or request.first_token_ns == UNSET)
+        *_, reason, request, holder = entry
+        return holder.has(request) and (reason is NO_LAST_TOKEN or request.first_token_ns == UNSET)

@@ -31,6 +31,7 @@ class OpenRequests:
         "_seeing_predictors",
         "_shared_with",
         "by_number",
+        "on_prefilled",
     )
 
     def __init__(
@@ -45,6 +46,8 @@ class OpenRequests:
         self.by_number: dict[int, Request] = {}
         self._on_finish: Callable[[Request], None] | None = None
         self._on_drop: Callable[[Request], None] | None = None
+        self.on_prefilled: Callable[[Request, bool], bool] | None = None
+        """Told of each request that is complete here, and whether it is open; returns whether it goes on elsewhere."""
         self._shared_with: list[OpenRequests] = []
         self._clock = clock
         self._index = index
@@ -74,8 +77,14 @@ class OpenRequests:
 
     def finish(self, request: Request, now_ns: int) -> None:
         """End a request that got its last token at ``now_ns``."""
-        if request.number not in self.by_number:
+        is_open = request.number in self.by_number
+        goes_on = self.on_prefilled is not None and self.on_prefilled(request, is_open)
+        if not is_open:
             self.forget(request)  # its client gave up during its last step
+            return
+        if goes_on:
+            self.forget(request)
+            del self.by_number[request.number]
             return
         output_tokens = self._ends.forget(request)
         del self.by_number[request.number]

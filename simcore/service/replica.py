@@ -41,13 +41,7 @@ class Replica:
     )
 
     def __init__(
-        self,
-        clock: Clock,
-        index: int,
-        scheduler: Scheduler,
-        cost: StepCost,
-        recorder: Recorder,
-        config: ReplicaConfig,
+        self, clock: Clock, index: int, scheduler: Scheduler, cost: StepCost, recorder: Recorder, config: ReplicaConfig
     ) -> None:
         self.index = index
         self.scheduler = scheduler
@@ -85,6 +79,10 @@ class Replica:
         else:
             self.scheduler.submit(request, self._clock.now_ns)
         self._look_again()
+
+    def has(self, request: Request) -> bool:
+        """Whether a request is open here."""
+        return request.number in self.requests.by_number
 
     def give_up(self, request: Request, reason: str) -> None:
         """Abort an open request whose client gives up now; what it holds is freed when the step in progress ends."""
@@ -242,7 +240,7 @@ class Replica:
         within_ns = self._clock.next_event_ns - start_ns if config.alone and disturbed else FOREVER
         if plan.retry_ns is not None:
             within_ns = min(within_ns, max(plan.retry_ns - start_ns, 1))
-        if state.incoming:
+        if state.incoming or (self.scheduler.arriving is not None and self.scheduler.arriving.unseen):
             within_ns = 0
         result = self._executor.execute(plan, start_ns, within_ns)
         self._interruptible = disturbed and len(result.durations_ns) > 1 and not config.alone
@@ -297,4 +295,4 @@ class Replica:
         for request in done.finished:
             self.requests.finish(request, now_ns)
         if self._config.check:
-            check_invariants(scheduler.state)
+            check_invariants(scheduler.state, scheduler.held_elsewhere)

@@ -8,20 +8,19 @@ from typing import Any
 from simpy import Event
 
 from policies.admission import Admission
-from policies.capabilities import check_capabilities
 from policies.horizon import FOREVER
-from policies.routing import Routing
 from simcore.core.clock import to_s
 from simcore.core.content import Content
 from simcore.core.request import ReadOnlyRequest, Request
+from simcore.recording.handover_log import HandoverRow
 from simcore.recording.recorder import Recorder
 from simcore.service.api_server import ApiServer
-from simcore.service.client_timeouts import ClientTimeouts
+from simcore.service.client_timeouts import ClientTimeouts, Holder
 from simcore.service.clock import ARRIVAL, Alarm, Clock
-from simcore.service.replica import Replica
-from simcore.service.replica_limits import ReplicaLimits
-from simcore.service.router_view import ReplicaAsRouted
+from simcore.service.handovers import Handovers
+from simcore.service.roles import PrefillReplica
 from simcore.service.service_counts import ServiceCounts
+from simcore.service.stage import Refusals, Stage
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
@@ -36,37 +35,34 @@ _PROGRESS_EVERY = 1024
 class Router:
     """Sends each arriving request to a replica that the routing policy picks, or turns it away.
 
-    A request longer than ``max_context_tokens``, or refused by the ``limits`` of all replicas, could never be served;
-    one that the picked replica alone refuses goes to the next that does not. What could be served must pass every
-    admission policy. All ``samples`` of a request, which arrive one after another, go to one replica.
+    A request longer than ``max_context_tokens``, or refused by the limits of all replicas, could never be served. What
+    could be must pass every admission policy. What prefill replicas take in, ``handovers`` bring to where it decodes.
     """
 
     def __init__(
         self,
         clock: Clock,
-        replicas: Sequence[Replica],
-        limits: Sequence[ReplicaLimits],
-        routing: Routing,
+        entry: Stage,
         max_context_tokens: int,
         recorder: Recorder,
         admission: Sequence[Admission] = (),
-        samples: int = 1,
+        handovers: Handovers | None = None,
     ) -> None:
-        self._samples = samples
-        self._latest: tuple[int, int] | None = None
         self._clock = clock
+        self._entry = entry
+        self._handovers = handovers
         self._admission = admission
-        if admission or routing.follows_requests:
-            for index, replica in enumerate(replicas):
-                replica.requests.tell(partial(self._note_finished, index), partial(self._note_dropped, index))
-        self._replicas = replicas
-        self._limits = limits
-        self._kinds_of_limits = tuple(dict.fromkeys(limits))
-        self._views = [ReplicaAsRouted(replica) for replica in replicas]
-        schedulers = [replica.scheduler for replica in replicas]
+        stages = [entry] if handovers is None else [entry, handovers.stage]
+        for stage in stages:
+            if admission or stage.routing.follows_requests:
+                for place, replica in enumerate(stage.replicas):
+                    finished = partial(self._note_finished, stage, place)
+                    replica.requests.tell(finished, partial(self._note_dropped, stage, place))
+        if handovers is not None:
+            self._connect(handovers)
+        self._replicas = [replica for stage in stages for replica in stage.replicas]
+        schedulers = [replica.scheduler for replica in self._replicas]
         self._service = ServiceCounts([each.view for each in schedulers], [each.memory for each in schedulers])
-        check_capabilities(type(routing))
-        self._routing = routing
         self._max_context_tokens = max_context_tokens
         self._recorder = recorder
         self._client_timeouts = ClientTimeouts(clock)
@@ -78,29 +74,59 @@ class Router:
         if total_tokens > self._max_context_tokens:
             self._reject(request, TOO_LONG)
             return
-        refused = {limits: limits.refusal(request, total_tokens - 1) for limits in self._kinds_of_limits}
-        reasons = [reason for reason in refused.values() if reason is not None]
-        if len(reasons) == len(refused):
-            self._reject(request, reasons[0])
+        refusals = self._refusals(request, output_tokens)
+        if None not in refusals.values():
+            self._reject(request, next(filter(None, refusals.values())))
         elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
-            place = self._choose(request)
-            if reasons:
-                while refused[self._limits[place]] is not None:
-                    place = (place + 1) % len(self._limits)
-            replica = self._replicas[place]
-            if self._routing.follows_requests:
-                self._routing.sent(ReadOnlyRequest(request), place)
-            replica.submit(request, output_tokens)
-            if min(request.first_token_due_ns, request.due_ns) < FOREVER:
-                self._client_timeouts.watch(request, replica)
+            self._send_on(request, output_tokens, self._entry.pick(request, refusals))
 
-    def _choose(self, request: Request) -> int:
-        whole = request.number // self._samples
-        if self._samples == 1 or self._latest is None or self._latest[0] != whole:
-            self._latest = whole, self._routing.choose(ReadOnlyRequest(request), self._views)
-        return self._latest[1]
+    @property
+    def handover_rows(self) -> Sequence[HandoverRow] | None:
+        """Who went from one replica to another; None where nobody does."""
+        return None if self._handovers is None else self._handovers.log.rows
+
+    def close(self) -> None:
+        """Hand to the recorder whom the end of the run cut off on the way between replicas."""
+        if self._handovers is not None:
+            self._handovers.close()
+
+    def _refusals(self, request: Request, output_tokens: int) -> Refusals:
+        """Why each kind of replica could not serve a request; prefill replicas if none could decode it."""
+        refusals = self._entry.refusals(request, output_tokens)
+        if self._handovers is None or output_tokens == 1:
+            return refusals
+        decoding = self._handovers.stage.refusals(request, output_tokens)
+        if None in decoding.values():
+            return refusals
+        reason = next(iter(decoding.values()))
+        return {limits: reason if limits.prefills_only else own for limits, own in refusals.items()}
+
+    def _send_on(self, request: Request, output_tokens: int, place: int) -> None:
+        replica = self._entry.replicas[place]
+        holder: Holder = replica
+        if self._handovers is not None and isinstance(replica, PrefillReplica):
+            self._handovers.begin(request, output_tokens, replica, place)
+            holder = self._handovers
+            replica.submit(request, 1)
+        else:
+            replica.submit(request, output_tokens)
+        self._watch(request, holder)
+
+    def _watch(self, request: Request, holder: Holder) -> None:
+        if min(request.first_token_due_ns, request.due_ns) < FOREVER:
+            self._client_timeouts.watch(request, holder)
+
+    def _connect(self, handovers: Handovers) -> None:
+        """Have prefill replicas tell of the prompts that they compute, and follow those that leave them."""
+        handovers.on_left = self._entry.ended
+        handovers.on_landed = self._watch
+        handovers.on_dropped = self._note_given_up
+        for replica in self._entry.replicas:
+            if isinstance(replica, PrefillReplica):
+                replica.on_prefilling = handovers.prefilling
+                replica.requests.on_prefilled = partial(handovers.prefilled, replica)
 
     def _rejection(self, request: Request) -> str | None:
         now_s, view = to_s(self._clock.now_ns), ReadOnlyRequest(request)
@@ -114,16 +140,17 @@ class Router:
             policy.accepted(view, now_s)
         return None
 
-    def _note_finished(self, replica: int, request: Request) -> None:
-        if self._routing.follows_requests:
-            self._routing.ended(ReadOnlyRequest(request), replica)
+    def _note_finished(self, stage: Stage, place: int, request: Request) -> None:
+        stage.ended(request, place)
         ttft_s = to_s(request.first_token_ns - request.arrival_ns)
         for policy in self._admission:
             policy.finished(ReadOnlyRequest(request), ttft_s, to_s(self._clock.now_ns))
 
-    def _note_dropped(self, replica: int, request: Request) -> None:
-        if self._routing.follows_requests:
-            self._routing.ended(ReadOnlyRequest(request), replica)
+    def _note_dropped(self, stage: Stage, place: int, request: Request) -> None:
+        stage.ended(request, place)
+        self._note_given_up(request)
+
+    def _note_given_up(self, request: Request) -> None:
         for policy in self._admission:
             policy.dropped(ReadOnlyRequest(request), to_s(self._clock.now_ns))
 

@@ -8,6 +8,7 @@ from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
 from simcore.scenario.sections.document import Scenario
 from simcore.scenario.sections.memory import Memory
+from simcore.scenario.sections.network import Handover, Network
 from simcore.scenario.sections.pools import Pool
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
@@ -21,10 +22,12 @@ __all__ = [
     "CpuTier",
     "Devices",
     "Efficiency",
+    "Handover",
     "Host",
     "HostLink",
     "Measurement",
     "Memory",
+    "Network",
     "Objectives",
     "Pool",
     "Precision",

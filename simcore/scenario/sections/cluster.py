@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from simcore.scenario.sections.bounds import Policy
 from simcore.scenario.sections.devices import Devices
+from simcore.scenario.sections.network import Handover, Network
 from simcore.scenario.sections.pools import Pool
 
 
@@ -20,6 +21,11 @@ class Cluster(Devices):
     """Policy that picks a replica for each request."""
     pools: Annotated[list[Pool], Field(min_length=1, max_length=100)] | None = None
     """Pools of replicas, where not all are alike. Devices that a pool does not state are those stated beside."""
+
+    network: Network | None = None
+    """What lies between replicas, for pools that hand over requests."""
+    handover: Handover | None = None
+    """How requests go from pools that prefill to pools that decode."""
 
     @model_validator(mode="before")
     @classmethod

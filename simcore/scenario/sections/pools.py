@@ -1,5 +1,7 @@
 """The pools of a cluster: like replicas, with accelerators and settings of their own."""
 
+from typing import Literal
+
 from pydantic import field_validator
 
 from simcore.scenario.sections.devices import Devices
@@ -15,6 +17,8 @@ class Pool(Devices):
 
     name: Text
     """What reports call the pool. No two are called the same."""
+    role: Literal["mixed", "prefill", "decode"] = "mixed"
+    """What its replicas do: all of a request (``mixed``), its prompt (``prefill``) or its output (``decode``)."""
     engine: str | None = None
     """Preset of the pool's settings. By default the scenario's ``engine``."""
     precision: Precision | None = None

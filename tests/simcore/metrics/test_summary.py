@@ -80,6 +80,7 @@ def summary_of(folder: Path, requests=REQUESTS, steps=STEPS, *, document=DOCUMEN
     gaps = CountedGaps(np.array([10**8]), np.array([GAPS]))
     pool = PoolFacts(
         name="",
+        role="mixed",
         scenario=simulation.scenario,
         accelerator=simulation.accelerator,
         cost=simulation.cost,
