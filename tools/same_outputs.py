@@ -119,7 +119,8 @@ def outputs(count: int, seed: int) -> dict[str, str]:
     return found
 
 
-def _run_in(checkout: Path, count: int, seed: int) -> dict[str, str]:
+def run_in(checkout: Path, count: int, seed: int) -> dict[str, str]:
+    """The figures of all scenarios, by a process that imports from a checkout."""
     command = [sys.executable, str(Path(__file__).resolve()), "--print", "--count", str(count), "--seed", str(seed)]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
@@ -140,7 +141,7 @@ def main() -> int:
         return 0
     if given.other is None:
         parser.error("name another checkout")
-    here, there = (_run_in(checkout.resolve(), given.count, given.seed) for checkout in (ROOT, given.other))
+    here, there = (run_in(checkout.resolve(), given.count, given.seed) for checkout in (ROOT, given.other))
     differ = sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key))
     for key in differ:
         print(f"{key}: {there.get(key, 'missing')} there, {here.get(key, 'missing')} here")
