@@ -88,7 +88,7 @@ def _command_s(module: str, *arguments: str) -> float:
 def _replicas() -> list[str]:
     """One replica and many at equal load per replica, in turn, requests in all the same."""
     one, many = (_replicated(replicas) for replicas in (1, REPLICAS))
-    pairs = [(_seconds(one.run), _seconds(many.run)) for _ in range(REPEATS)]
+    pairs = [(_seconds(one.run), _seconds(many.run)) for _ in range(3)]
     requests = one.scenario.document()["workload"]["requests"]
     ratio = median(few / more for few, more in pairs)
     alone, together = (1e6 * median(column) / requests for column in zip(*pairs, strict=True))
@@ -102,5 +102,5 @@ def _replicated(replicas: int) -> Simulation:
     document = prepare(SCENARIOS / "steady-10k.yaml").scenario.document()
     document["cluster"]["replicas"] = replicas
     document["workload"]["arrivals"]["rate_per_s"] *= replicas
-    document["workload"]["requests"] = 6_400
+    document["workload"]["requests"] = 20_000
     return prepare(document)

@@ -226,16 +226,21 @@ def price_shares(
     """
     seconds: defaultdict[str, float] = defaultdict(float)
     outside_s = 0.0
+    priced: dict[tuple[int, int], tuple[float, bool]] = {}  # replicas alike take steps alike
     for counter in work:
         host_s = counter.host_s(cost)
         seconds[HOST] += host_s
         outside_s += host_s
         tokens_by_kind = counter.tokens_by_kind()
-        for term in cost.token_terms:
+        for place, term in enumerate(cost.token_terms):
+            source = term.price.source
             for tokens, steps in tokens_by_kind[term.tokens].items():
-                taken_s = steps * term.seconds(tokens)
-                seconds[term.price.source] += taken_s
-                if not term.price.inside(tokens):
+                price = priced.get((place, tokens))
+                if price is None:
+                    price = priced[place, tokens] = term.seconds(tokens), term.price.inside(tokens)
+                taken_s = steps * price[0]
+                seconds[source] += taken_s
+                if not price[1]:
                     outside_s += taken_s
     attention_s = max(busy_s - sum(seconds.values()), 0.0)
     attention_ns: defaultdict[Source, float] = defaultdict(float)
