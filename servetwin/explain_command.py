@@ -12,6 +12,7 @@ from rich.markup import escape
 from dashboard.formatting import seconds, share
 from servetwin.api import prepare
 from servetwin.console import console, plain_table, print_table
+from servetwin.pools_apart import comparison_document, comparison_table, pools_apart
 from simcore.build.explanation import Explanation, explain_step, usual_shapes
 from simcore.core.errors import InputError
 from simcore.core.outputs import check_file, is_page, replace_text
@@ -40,11 +41,13 @@ def explain(
 ) -> None:
     """Show where a step's time goes.
 
-    Without --shape: one decode, as many as typically run at once, a prompt, and decodes beside a chunk.
+    Without --shape: one decode, as many as typically run at once, a prompt, and decodes beside a chunk. Of pools that
+    hand requests over, at which lengths they carry more than mixed ones.
     """
     if out is not None:
         check_file(out, is_page)
     simulation = prepare(scenario, set_ or ())
+    compared = pools_apart(simulation) if pool is None and not shape else []
     simulation = simulation.of_pool(simulation.pools[0].name if pool is None else pool)
     shapes = [StepShape.parse(text) for text in shape] if shape else usual_shapes(simulation)
     for asked in shapes:
@@ -58,13 +61,17 @@ def explain(
         page = render_explanation(explanations, str(scenario))
         replace_text(out, page, is_page)
     if as_json:
-        typer.echo(json.dumps([_document(explanation) for explanation in explanations], indent=2))
+        steps = [_document(explanation) for explanation in explanations]
+        told = {"steps": steps, "pools_apart": comparison_document(compared)} if compared else steps
+        typer.echo(json.dumps(told, indent=2))
         return
     console().print(escape(explanations[0].kernels))
     if explanations[0].fusion:
         console().print(escape(explanations[0].fusion))
     for explanation in explanations:
         print_explanation(explanation, console())
+    if compared:
+        print_table(comparison_table(compared), console())
 
 
 def print_explanation(explanation: Explanation, output: Console) -> None:

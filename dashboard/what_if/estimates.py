@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from simcore.build.explanation import Explanation, explain_step
 from simcore.build.memory_report import memory_report
 from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError, ServetwinError
 from simcore.cost.breakdown import StepShape
-from simcore.workload import ClosedLoop, Sessions, Workload
+from simcore.workload import ClosedLoop, Sessions, Workload, mean_lengths
 from simcore.workload.batch import RequestBatch
 
 _ALONE = ("workload", "slo", "measurement")
@@ -93,16 +91,6 @@ def least_seconds(step: Explanation) -> float:
         max(operator.flops / step.peak_flops_per_s, operator.bytes / step.peak_bytes_per_s)
         for operator in step.operators
     )
-
-
-def mean_lengths(workload: Workload) -> tuple[int, int]:
-    """Mean tokens of the workload's prompts and of its outputs, rounded, at least 1."""
-    batches = _batches(workload)
-    prompts = np.concatenate([batch.prompt_tokens for batch in batches])
-    outputs = np.concatenate([batch.output_tokens for batch in batches])
-    if not len(prompts):
-        return 1, 1
-    return max(round(float(prompts.mean())), 1), max(round(float(outputs.mean())), 1)
 
 
 def request_count(workload: Workload) -> int:

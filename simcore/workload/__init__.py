@@ -1,7 +1,14 @@
 """Workloads: requests with their arrivals and lengths, made at random or read from a trace."""
 
 from simcore.workload.batch import NO_OUTPUT_LIMIT, ClosedLoop, OpenLoop, RequestBatch
-from simcore.workload.building import Workload, build_workload, first_requests, has_contents, samples_per_request
+from simcore.workload.building import (
+    Workload,
+    build_workload,
+    first_requests,
+    has_contents,
+    mean_lengths,
+    samples_per_request,
+)
 from simcore.workload.config import StreamsWorkload, SyntheticWorkload, TraceWorkload, WorkloadConfig
 from simcore.workload.sessions import Sessions
 
@@ -19,5 +26,6 @@ __all__ = [
     "build_workload",
     "first_requests",
     "has_contents",
+    "mean_lengths",
     "samples_per_request",
 ]

@@ -193,3 +193,13 @@ def first_requests(workload: Workload, count: int) -> RequestBatch:
         if sum(map(len, batches)) >= count:
             break
     return concatenate(batches).at(slice(0, count))
+
+
+def mean_lengths(workload: Workload) -> tuple[int, int]:
+    """Mean tokens of the workload's prompts and of its outputs, rounded, at least 1."""
+    batches = [workload.requests] if isinstance(workload, ClosedLoop | Sessions) else list(workload.batches())
+    prompts = np.concatenate([batch.prompt_tokens for batch in batches])
+    outputs = np.concatenate([batch.output_tokens for batch in batches])
+    if not len(prompts):
+        return 1, 1
+    return max(round(float(prompts.mean())), 1), max(round(float(outputs.mean())), 1)
