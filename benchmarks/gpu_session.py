@@ -1,9 +1,10 @@
 """Everything that is worth measuring when a GPU is at hand, in one go of at most eight minutes.
 
 ``python -m benchmarks.gpu_session --out DIR`` runs its stages in the order of their worth: kernel tests, ratios of the
-kernels, live runs of Llama-3.1-8B's shapes (random bf16 weights) held against simulation under four loads, and the
-engine's own work. What a stage wrote is there as soon as it ends, and ``session.json`` after each says how it ended; a
-stage that takes too long is cut off, so that those after it have their time. ``--toy`` rehearses it without a GPU.
+kernels, a calibration, live runs of Llama-3.1-8B's shapes (random bf16 weights) held against simulation at its prices
+under four loads, a second calibration and how far it is from the first, and the engine's own work. What a stage wrote
+is there as soon as it ends, and ``session.json`` after each says how it ended; a stage that takes too long is cut off,
+so that those after it have their time. ``--toy`` rehearses it without a GPU.
 """
 
 import argparse
@@ -48,22 +49,30 @@ def stages(out: Path, toy: bool) -> list[Stage]:
     ratios = ("--toy",) if toy else ()
     model = "smollm2-toy" if toy else "llama-3.1-8b"
     scenario = str(ROOT / "scenarios" / "live" / f"{model}.yaml")
-    live = ("--device", "cpu", "--threads", "1", "--most-tokens", "64") if toy else ("--device", "cuda")
+    on = ("--device", "cpu", "--cpu-time", "--force") if toy else ("--device", "cuda:0")
+    live = ("--device", "cpu", "--threads", "1", "--most-tokens", "64") if toy else ("--device", "cuda:0")
     work = ("--batches", "1", "2", "--steps", "4") if toy else ("--device", "cuda", "--steps", "100")
+    servetwin = (python, "-m", "servetwin")
+    calibrate = (*servetwin, "calibrate", *on, "--for", scenario, "--minutes", "0.25" if toy else "0.9")
+    first, second = (str(out / name) for name in ("calibration", "calibration-again"))
     return [
-        Stage("kernel tests", (python, "-m", "pytest", "-q", "-x", "-n", "0", *kernels), 100, interpreter),
+        Stage("kernel tests", (python, "-m", "pytest", "-q", "-x", "-n", "0", *kernels), 80, interpreter),
         Stage(
             "kernel ratios",
             (python, "-m", "benchmarks.kernels", "--out", str(out / "kernels"), *ratios),
-            130,
+            90,
             interpreter,
         ),
+        Stage("calibration", (*calibrate, "--out", first), 75),
         Stage(
             "live against simulated",
-            (python, "-m", "servetwin", "validate", scenario, "--weights", "random", "--out", str(out / "live"), *live),
-            200,
+            (*servetwin, "validate", scenario, "--weights", "random", "--out", str(out / "live"), *live,
+             "--profile", first),
+            125,
         ),
-        Stage("work of the host", (python, "-m", "benchmarks.live_host_work", *work), 50),
+        Stage("calibration again", (*calibrate, "--out", second), 75),
+        Stage("agreement of both", (*servetwin, "hardware", "diff", first, second), 10),
+        Stage("work of the host", (python, "-m", "benchmarks.live_host_work", *work), 25),
     ]  # fmt: skip
 
 

@@ -35,7 +35,8 @@ def calibrate(
     settings = settings_of(device or _default_device(), dtype, 1)
     from dashboard.calibration_report import render_calibration
     from live.measuring.machine import facts, load
-    from servetwin.calibration import REPORT, calibrate_machine, view_of, write_document
+    from servetwin.calibration import calibrate_machine
+    from servetwin.calibration_output import REPORT, view_of, write_document
     from servetwin.calibration_targets import targets_of
     from simcore.core.outputs import is_page, replace_text
 

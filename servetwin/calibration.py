@@ -1,14 +1,12 @@
 """A calibration from the machine to its folder: samples, datasheet, profile and report."""
 
 import datetime
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter_ns, thread_time_ns
-from typing import Any
 
 import numpy as np
 import yaml
@@ -26,9 +24,8 @@ from calibrate.measuring.surrogate import Peaks
 from calibrate.physics import broken_fit, without_nonsense
 from calibrate.profile_writer import FittedKind, Origin, write_profile
 from calibrate.samples import SampleTable
-from dashboard.calibration_report import CalibrationView, MixedStep
 from live.engine.setup import LiveSettings, LiveSetup
-from live.engine.wall_clock import WorkingTime
+from live.engine.wall_clock import BusyTime
 from live.measuring.host_steps import HOST_PARTS, host_steps
 from live.measuring.kv_blocks import block_rates
 from live.measuring.machine import ceilings
@@ -46,7 +43,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.kv_bytes import KvFormat
 
-SAMPLES, PROFILE, DOCUMENT, REPORT = "samples.jsonl", "profile", "calibration.json", "report.html"
+SAMPLES, PROFILE = "samples.jsonl", "profile"
 ENGINE = "servetwin"
 """What profiles call the engine that ran the kernels."""
 _HOST_BATCHES = (1, 4, 16)
@@ -152,11 +149,15 @@ def calibrate_machine(
         raise ServetwinError(f"{folder}: too few samples for any kind of kernels; measure for more --minutes.")
     if settings.device == "cpu":
         fitted = launched_apart(fitted)
-    host = host_of(targets[-1], probes[targets[-1].name], by_cpu_time)
-    write_profile(folder / PROFILE, accelerator.name, ENGINE, made.version, fitted, machine, host)
+    written = accelerator.name, ENGINE, made.version, fitted, machine
+    write_profile(folder / PROFILE, *written)
+    last, probe = targets[-1], probes[targets[-1].name]
+    cost = kernel_cost(last, folder, accelerator, machine["dtype"])
+    host = host_of(last, probe, cost, by_cpu_time)
+    write_profile(folder / PROFILE, *written, host)
     for kind, samples in tables.items():
         write_parquet(samples, folder / "samples" / f"{kind}.parquet")
-    mixed = mixed_steps(targets[-1], probes[targets[-1].name], folder, accelerator, machine["dtype"])
+    mixed = mixed_steps(last, probe, cost)
     return Calibration(folder, accelerator, choice, machine, rates, ended, log.measured, fitted, host, mixed, told)
 
 
@@ -187,28 +188,40 @@ def accelerator_of(
     return load_accelerator(str(path)), str(path)
 
 
-def host_of(target: Target, probe: PassProbe, by_cpu_time: bool) -> MeasuredHost:
-    """What the engine's host adds to steps of a model: in the engine, and in the model's pass beside kernels."""
+def host_of(target: Target, probe: PassProbe, cost: StepCost, by_cpu_time: bool) -> MeasuredHost:
+    """What the engine's host adds to steps of a model: outside the model's pass, and in it beside kernels.
+
+    On a CPU the latter was measured in passes; on a GPU it is what a pass takes beyond the prices of its kernels.
+    """
     most = target.limits.decodes
     batches = tuple(sorted({min(batch, most) for batch in _HOST_BATCHES}))
-    columns = host_steps(target.setup, batches, _HOST_STEPS, WorkingTime() if by_cpu_time else None)
+    columns = host_steps(target.setup, batches, _HOST_STEPS, BusyTime.of_cpu() if by_cpu_time else None)
     alone = columns["chunks"] == 0
-    requests = columns["decoding"][alone].astype(np.float64)
+    decoding, context = columns["decoding"][alone], columns["decode_context"][alone]
     outside_s = np.sum([columns[f"{part}_ns"][alone] for part in HOST_PARTS], axis=0) * 1e-9
-    rests = {}
-    for batch in batches:
-        found = [probe.run(PassShape(decodes=batch, context=_HOST_STEPS)).rest_s for _ in range(5)]
-        rests[batch] = float(np.median(found))
-    within_s = np.interp(requests, list(rests), list(rests.values()))
-    return fit_host(requests, outside_s + within_s)
+    if probe.on_host:
+        rests = {}
+        for batch in batches:
+            found = [probe.run(PassShape(decodes=batch, context=_HOST_STEPS)).rest_s for _ in range(_MIX_REPEATS)]
+            rests[batch] = float(np.median(found))
+        within_s = np.interp(decoding, list(rests), list(rests.values()))
+    else:
+        shapes = (StepShape(int(size), int(held // size)) for size, held in zip(decoding, context, strict=True))
+        kernels_s = np.array([sum(one.seconds for one in cost.terms(shape)) for shape in shapes])
+        taken_s = (columns["forward_ns"] + columns["sample_ns"])[alone] * 1e-9
+        within_s = np.maximum(taken_s - kernels_s, 0.0)
+    return fit_host(decoding.astype(np.float64), outside_s + within_s)
 
 
-def mixed_steps(target: Target, probe: PassProbe, folder: Path, accelerator: Accelerator, dtype: str) -> list[Mixed]:
+def kernel_cost(target: Target, folder: Path, accelerator: Accelerator, dtype: str) -> StepCost:
+    """Prices of a model's kernels by the profile in the folder, without the host."""
+    prices = KernelPrices(Roofline.of(accelerator, RooflineEfficiency(), dtype), KernelProfile(folder / PROFILE))
+    return StepCost(target.setup.runner.config.spec, prices, _NO_HOST, dtype, KvFormat.of(dtype), 1)
+
+
+def mixed_steps(target: Target, probe: PassProbe, cost: StepCost) -> list[Mixed]:
     """Steps of decodes beside a chunk, drawn over the limits of a model; kernels alone, without the host."""
-    spec, limits = target.setup.runner.config.spec, target.limits
-    profile = KernelProfile(folder / PROFILE)
-    prices = KernelPrices(Roofline.of(accelerator, RooflineEfficiency(), dtype), profile)
-    cost = StepCost(spec, prices, _NO_HOST, dtype, KvFormat.of(dtype), 1)
+    limits = target.limits
     found = []
     for place, (decodes, chunk) in enumerate(_MIXES):
         context = max(round(limits.context * (0.2 + 0.12 * place)), 2)
@@ -238,56 +251,6 @@ def _memory_bytes(device: str) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def document_of(calibration: Calibration) -> dict[str, Any]:
-    """All figures as plain data."""
-    errors = {
-        kind: {
-            group: {"points": of.points, "median": of.median, "p90": of.p90}
-            for group, of in fitted.checked.errors.items()
-        }
-        for kind, fitted in calibration.kinds.items()
-    }
-    return {
-        "calibration_schema": 1,
-        "machine": calibration.machine,
-        "accelerator": calibration.accelerator_choice,
-        "ceilings": calibration.ceilings,
-        "seconds": calibration.ended.seconds,
-        "measurements": calibration.ended.taken,
-        "ended_because": calibration.ended.reason,
-        "expected_error": calibration.ended.expected_error,
-        "held_out": errors,
-        "host": None if calibration.host is None else calibration.host.model_dump(),
-        "mixed_steps": [asdict(one) for one in calibration.mixed],
-        "told": calibration.told,
-    }
-
-
 def _line(candidate: Candidate, found: Measured, expected_error: float) -> str:
     so_far = "coarse design" if expected_error != expected_error else f"expected error {expected_error:.1%}"
     return f"{candidate.name:32s} {found.total_s * 1e3:9.3f} ms, {found.repeats:3d} repeats, {so_far}"
-
-
-def view_of(calibration: Calibration) -> CalibrationView:
-    """What the report shows."""
-    about = {**calibration.machine, **{name: f"{rate:.4g}" for name, rate in calibration.ceilings.items()}}
-    host = calibration.host
-    if host is not None:
-        about["host"] = f"{host.step_s * 1e6:.0f} us a step, {host.per_request_s * 1e6:.1f} us a request"
-    ended = calibration.ended
-    about["measurements"] = f"{ended.taken} in {ended.seconds:.0f} s: {ended.reason}"
-    return CalibrationView(
-        title=f"Calibration of {calibration.accelerator.name}",
-        about=about,
-        told=calibration.told,
-        fits={kind: fitted.checked for kind, fitted in calibration.kinds.items()},
-        accelerator=calibration.accelerator,
-        mixed=[MixedStep(one.shape, one.measured_s, one.priced_s) for one in calibration.mixed],
-    )
-
-
-def write_document(calibration: Calibration) -> None:
-    """``calibration.json``, whole or not at all."""
-    path = calibration.folder / DOCUMENT
-    with replacing(path, lambda there: there.read_bytes().startswith(b'{\n  "calibration_schema"')) as beside:
-        beside.write_text(json.dumps(document_of(calibration), indent=2) + "\n", encoding="utf-8")

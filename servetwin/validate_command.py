@@ -1,7 +1,9 @@
 """``servetwin validate``: run a scenario live, simulate the same arrivals, and tell the difference."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,10 +29,19 @@ from servetwin.live_options import (
     setup_of,
 )
 from simcore.build.simulation import Simulation
-from simcore.core.errors import InputError, Phrase
+from simcore.core.errors import InputError
 from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
 from simcore.core.result import Result
 from simcore.scenario import override, read_scenario
+
+
+class ClockName(StrEnum):
+    """By which clock a live run is timed."""
+
+    REAL = "real"
+    BUSY = "busy"
+    CPU = "cpu"
+
 
 _TABLE, _DOCUMENT, _REPORT = "steps.csv", "validation.json", "report.html"
 VALIDATION = FolderKind(
@@ -60,9 +71,10 @@ def validate(
     profile: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Prices of this calibration's folder, instead of measured steps.")
     ] = None,
-    cpu_time: Annotated[
-        bool, typer.Option("--cpu-time", help="Time by what the CPU computes, on machines that do other work.")
-    ] = False,
+    clock: Annotated[
+        ClockName,
+        typer.Option(help="real; busy, which skips waits; or cpu, which counts what the own thread computes alone."),
+    ] = ClockName.REAL,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; runs/NAME-validation.")] = None,
 ) -> None:
     """Hold the simulator against the live engine, on this machine.
@@ -74,7 +86,7 @@ def validate(
     check_folder(folder, VALIDATION)
     document = override(read_scenario(scenario), set_ or ())
     settings = settings_of(device, dtype, threads)
-    validated = validate_scenario(document, scenario.parent, weights, settings, most_tokens, profile, cpu_time)
+    validated = validate_scenario(document, scenario.parent, weights, settings, most_tokens, profile, clock)
     text = render_live_report(f"{scenario.stem}: live and simulated", validated.regimes, validated.about)
     replace_folder(folder, VALIDATION, lambda new: write_validation(validated, new, text))
     _print(validated.regimes)
@@ -83,11 +95,17 @@ def validate(
         raise typer.Exit(1)
 
 
+@dataclass(frozen=True, slots=True)
 class Validated:
-    """What a validation found: the table of steps, a comparison under each load, and what was run."""
+    """What a validation found: the table of steps, a comparison under each load, and what was run.
 
-    def __init__(self, table: dict[str, Any], regimes: list[RegimeCompared], about: dict[str, str]) -> None:
-        self.table, self.regimes, self.about = table, regimes, about
+    At the prices of a calibration, ``by_table`` are the same live runs held against those of the table.
+    """
+
+    table: dict[str, Any]
+    regimes: list[RegimeCompared]
+    about: dict[str, str]
+    by_table: list[RegimeCompared]
 
 
 def validate_scenario(
@@ -97,7 +115,7 @@ def validate_scenario(
     settings: Any,
     most_tokens: int,
     profile: Path | None = None,
-    cpu_time: bool = False,
+    clock: ClockName = ClockName.REAL,
 ) -> Validated:
     """Measure, run live under each load, simulate, compare.
 
@@ -106,45 +124,51 @@ def validate_scenario(
     from live.engine.setup import live_document
     from live.engine.step_table import measured_steps
     from live.engine.step_times import PARTS
-    from live.engine.wall_clock import WorkingTime
+    from live.engine.wall_clock import BusyTime
     from live.engine.workload_run import run_workload
     from live.measuring.machine import facts
 
+    if clock is ClockName.CPU and settings.device != "cpu":
+        raise InputError("--clock", clock, "real or busy on a GPU, for which the CPU waits")
     setup = setup_of(dict(document), base_dir, weights, settings)
     spec, machine = setup.simulation.spec, machine_of(setup)
+    times: dict[ClockName, Callable[[], Any]] = {
+        ClockName.REAL: lambda: None,
+        ClockName.BUSY: BusyTime,
+        ClockName.CPU: BusyTime.of_cpu,
+    }
     if profile is not None:
         used = open_calibration(profile, facts(settings.device, settings.number_format))
         document = used.described(document)
-    if cpu_time and setup.device.type != "cpu":
-        raise InputError("--cpu-time", Phrase("given"), "it with --device cpu alone")
-    table = measured_steps(setup, most_tokens=most_tokens, time=WorkingTime() if cpu_time else None)
+    table = measured_steps(setup, most_tokens=most_tokens, time=times[clock]())
     prices = StepPrices.fit(table)
 
     def prepared(described: Mapping[str, Any]) -> Simulation:
         return Simulation.prepare(live_document(described, setup.runner.config, settings), base_dir, spec)
 
     def simulated(described: Mapping[str, Any]) -> Result:
-        simulation = prepared(described)
-        return (at_measured_prices(simulation, prices) if profile is None else simulation).run()
+        return at_measured_prices(prepared(described), prices).run()
 
     burst = simulated(document).requests
     longest = int((burst["prompt_tokens"] + burst["output_tokens"]).max())
     block_size = setup.simulation.scenario.memory.block_size_tokens
-    compared = []
+    compared: dict[bool, list[RegimeCompared]] = {True: [], False: []}
     for name, described in regimes_of(document, simulated, -(-longest // block_size)).items():
         simulation = prepared(described)
-        run = run_workload(setup.of(simulation), machine=machine, time=WorkingTime() if cpu_time else None)
-        found = run.result, run.steps, run.plans, table, PARTS, profile is None, run.disturbed_share
-        compared.append(compare_live(name, simulation, *found))
+        run = run_workload(setup.of(simulation), machine=machine, time=times[clock]())
+        for by_table in (True,) if profile is None else (True, False):
+            found = run.result, run.steps, run.plans, table, PARTS, by_table, run.disturbed_share
+            compared[by_table].append(compare_live(name, simulation, *found))
         if run.partial:
             break
     about = {
         "prices": "a table of measured steps" if profile is None else f"the calibration in {profile}",
+        "clock": str(clock),
         "model": spec.name,
         "machine": machine,
         "steps measured for prices": f"{len(table['step_ns']):,}",
     }
-    return Validated(table, compared, about)
+    return Validated(table, compared[profile is None], about, compared[True] if profile is not None else [])
 
 
 def write_validation(validated: Validated, folder: Path, report: str) -> None:
@@ -157,6 +181,7 @@ def write_validation(validated: Validated, folder: Path, report: str) -> None:
         "validation_schema": 1,
         "about": validated.about,
         "regimes": [regime.document() for regime in validated.regimes],
+        "regimes_by_table_of_steps": [regime.document() for regime in validated.by_table],
     }
     (folder / _DOCUMENT).write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     (folder / _REPORT).write_text(report, encoding="utf-8")
@@ -181,7 +206,7 @@ def _print(regimes: list[RegimeCompared]) -> None:
         if (regime.disturbed_share or 0.0) > _DISTURBED:
             to.print(
                 f"{regime.name}: other work took {regime.disturbed_share:.0%} of the steps' time; errors are not the "
-                "simulator's alone. Validate on a quiet machine, or with --cpu-time.",
+                "simulator's alone. Validate on a quiet machine, or with --clock cpu.",
                 soft_wrap=True,
             )
         if regime.difference is not None:

@@ -1,8 +1,9 @@
 """Hold the simulator against the live engine on this CPU and write what was found to docs/results/live.md.
 
 ``python -m tools.live_validation`` on a quiet machine: SmolLM2-135M and a model of 25 million random parameters, on one
-pinned thread, each under four loads with arrivals and lengths of their own. Prices come from a table of steps that is
-measured first. ``--toy`` writes nothing and shows that it runs.
+pinned thread, each under four loads with arrivals and lengths of their own. The same live runs are held against prices
+of a calibration, made first, and of a small table of measured steps. Waits for arrivals are skipped. ``--toy`` writes
+nothing and shows that it runs; ``--clock cpu`` is for machines that do other work.
 """
 
 import argparse
@@ -11,13 +12,18 @@ import os
 import platform
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
 from fidelity.live_validation import RegimeCompared
+from live.measuring.machine import facts
+from servetwin.calibration import calibrate_machine
+from servetwin.calibration_targets import targets_of
 from servetwin.live_options import settings_of
-from servetwin.validate_command import Validated, validate_scenario
+from servetwin.validate_command import ClockName, Validated, validate_scenario
 from simcore.scenario import override, read_scenario
+from tools.page_template import filled
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "results" / "live.md"
@@ -30,6 +36,13 @@ BOUNDS = {
     ("tpot_s", "p50"): 0.08,
 }
 """How far a simulation may be off, relative to what was measured."""
+CALIBRATION_S = 90
+CLOCKS = {
+    ClockName.BUSY: "Steps are timed by the real clock. Waits for arrivals are skipped.",
+    ClockName.CPU: "Times are those that the CPU computes in the engine's thread, since the machine did other work.",
+}
+_CONTEXT_TOKENS = 2048
+TEMPLATE = Path(__file__).with_suffix(".md")
 NAMES = ("step time, median", "output throughput", "TTFT, median", "TPOT, median")
 
 
@@ -37,26 +50,36 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true")
-    toy = parser.parse_args().toy
+    parser.add_argument("--clock", choices=[ClockName.BUSY, ClockName.CPU], default=ClockName.BUSY)
+    arguments = parser.parse_args()
+    toy, clock = arguments.toy, ClockName(arguments.clock)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     began = monotonic()
-    found = {name: measured(name, weights, toy) for name, weights in RUNS}
-    text = page(found)
+    found = {}
+    for name, weights in RUNS:
+        with TemporaryDirectory() as folder:
+            found[name] = measured(name, weights, toy, clock, Path(folder))
+    text = page(found, clock)
     print(text)
     print(f"took {monotonic() - began:.0f} s")
     if not toy:
         DATA.parent.mkdir(parents=True, exist_ok=True)
-        DATA.write_text(json.dumps(document(found), indent=1) + "\n")
+        DATA.write_text(json.dumps(document(found, clock), indent=1) + "\n")
         PAGE.write_text(text)
 
 
-def measured(name: str, weights: str | None, toy: bool) -> Validated:
-    """The validation of one of the scenarios."""
+def measured(name: str, weights: str | None, toy: bool, clock: ClockName, folder: Path) -> Validated:
+    """The calibration, and the validation of one of the scenarios."""
     path = ROOT / "scenarios" / "live" / f"{name}.yaml"
     smaller = ["workload.requests=4", "workload.output_tokens={name: fixed, tokens: 3}"] if toy else []
     described = override(read_scenario(path), smaller)
-    return validate_scenario(described, path.parent, weights, settings_of("cpu", None, 1), 48 if toy else 1024)
+    settings = settings_of("cpu", None, 1)
+    targets = targets_of([str(path)], settings, _CONTEXT_TOKENS)
+    seconds = 10 if toy else CALIBRATION_S
+    by_cpu_time = clock is ClockName.CPU
+    calibrate_machine(folder, targets, settings, facts("cpu", "fp32"), seconds, 0.01, by_cpu_time=by_cpu_time)
+    return validate_scenario(described, path.parent, weights, settings, 48 if toy else 1024, folder, clock)
 
 
 def provenance() -> dict[str, str]:
@@ -75,40 +98,40 @@ def provenance() -> dict[str, str]:
     }
 
 
-def document(found: dict[str, Validated]) -> dict[str, Any]:
+def document(found: dict[str, Validated], clock: ClockName) -> dict[str, Any]:
     """All figures with their provenance."""
-    regimes = {name: [regime.document() for regime in validated.regimes] for name, validated in found.items()}
+    regimes = {
+        name: {prices: [regime.document() for regime in compared] for prices, compared in both(validated).items()}
+        for name, validated in found.items()
+    }
     return {
-        "provenance": provenance(),
+        "provenance": {**provenance(), "clock": str(clock)},
         "bounds": {" ".join(key): bound for key, bound in BOUNDS.items()},
         "runs": regimes,
     }
 
 
-def page(found: dict[str, Validated]) -> str:
-    """The table of errors as a document."""
+def both(validated: Validated) -> dict[str, list[RegimeCompared]]:
+    """The comparisons by where prices come from."""
+    return {"calibration": validated.regimes, "table of steps": validated.by_table}
+
+
+def page(found: dict[str, Validated], clock: ClockName) -> str:
+    """The tables of errors as a document."""
     about = ", ".join(f"{name} {value}" for name, value in provenance().items())
-    head = "| model | load | plans | " + " | ".join(NAMES) + " |"
-    rows = [row(name, regime) for name, validated in found.items() for regime in validated.regimes]
-    return "\n".join([
-        "# The simulator against the live engine on a CPU",
-        "",
-        "Made by `make validate-cpu`. Errors are those of the simulation, relative to what was measured. Prices come",
-        "from a small table of steps, measured on other requests; arrivals and lengths of each load are its own.",
-        "",
-        f"Measured with {about}.",
-        "",
-        head,
-        "|" + "---|" * (3 + len(NAMES)),
-        *rows,
-        "",
-        "Bounds: " + ", ".join(f"{name} {bound:.0%}" for name, bound in zip(NAMES, BOUNDS.values(), strict=True))
-        + ". Figures beyond them are bold. Plans are all decisions of the live run, replayed by the simulator.",
-        "",
-    ])  # fmt: skip
+    head = "| model | prices | load | plans | other work | " + " | ".join(NAMES) + " |"
+    rows = [
+        row(name, prices, regime)
+        for name, validated in found.items()
+        for prices, compared in both(validated).items()
+        for regime in compared
+    ]
+    bounds = ", ".join(f"{name} {bound:.0%}" for name, bound in zip(NAMES, BOUNDS.values(), strict=True))
+    table = "\n".join([head, "|" + "---|" * (5 + len(NAMES)), *rows])
+    return filled(TEMPLATE, about=about, clock=CLOCKS[clock], table=table, bounds=bounds)
 
 
-def row(name: str, regime: RegimeCompared) -> str:
+def row(name: str, prices: str, regime: RegimeCompared) -> str:
     """One line of the table."""
     plans = f"{regime.plans:,} equal" if regime.difference is None else f"**{regime.difference}**"
     errors = []
@@ -116,7 +139,8 @@ def row(name: str, regime: RegimeCompared) -> str:
         error = regime.error(*key)
         said = "–" if error is None else f"{error:+.1%}"
         errors.append(said if error is not None and abs(error) <= bound else f"**{said}**")
-    return f"| {name} | {regime.name} | {plans} | " + " | ".join(errors) + " |"
+    disturbed = "–" if regime.disturbed_share is None else f"{regime.disturbed_share:.0%}"
+    return f"| {name} | {prices} | {regime.name} | {plans} | {disturbed} | " + " | ".join(errors) + " |"
 
 
 if __name__ == "__main__":

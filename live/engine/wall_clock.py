@@ -36,18 +36,24 @@ class RealTime:
         woken.wait(None if duration_ns is None else duration_ns / NS_PER_S)
 
 
-class WorkingTime:
-    """The time that this thread computes; waiting is skipped. For machines that do other work, and calls of no others.
+class BusyTime:
+    """Time in which nobody waits: what is to be waited for is there at once. For runs that no other thread calls.
 
+    ``now_ns`` tells real time, or by ``thread_time_ns`` only what this thread computes, on machines that do other work.
     What other programs take from caches and memory still shows.
     """
 
-    def __init__(self) -> None:
-        self._skipped_ns = 0
+    def __init__(self, now_ns: Callable[[], int] = monotonic_ns) -> None:
+        self._now_ns, self._skipped_ns = now_ns, 0
+
+    @classmethod
+    def of_cpu(cls) -> "BusyTime":
+        """That of this thread."""
+        return cls(thread_time_ns)
 
     def now_ns(self) -> int:
         """See ``TimeSource``."""
-        return thread_time_ns() + self._skipped_ns
+        return self._now_ns() + self._skipped_ns
 
     def wait(self, woken: threading.Condition, duration_ns: int | None) -> None:
         """See ``TimeSource``."""

@@ -63,6 +63,11 @@ class PassProbe:
         self._turn = 0
 
     @property
+    def on_host(self) -> bool:
+        """Whether the CPU computes."""
+        return self._on_host
+
+    @property
     def tokens(self) -> int:
         """Tokens of keys and values that a pass may have in all."""
         return len(self._order) * self._block_size
