@@ -117,7 +117,7 @@ def test_random_routing_makes_queues_of_their_own(tmp_path):
 def test_two_choices_shorten_queues_as_the_supermarket_model_says(tmp_path):
     """Of many M/M/1 queues at load r: r / (1 - r) requests at a replica under random routing, and the sum of
     r ** (2 ** k - 1) over k from 1 with the better of two (Vvedenskaya et al. 1996, Mitzenmacher 2001)."""
-    replicas, load, requests = 30, 0.7, 12_000
+    replicas, load, requests = 20, 0.7, 6_000
     seconds = np.random.default_rng(4).exponential(50, requests)  # geometric outputs are exponential enough
     outputs = np.maximum(1, np.rint(seconds)).astype(int)
     step_s = (service_s(1, 101, tmp_path) - service_s(1, 1, tmp_path)) / 100
