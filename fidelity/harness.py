@@ -82,21 +82,21 @@ def _document(setup: Setup, run: EngineRun, named: RunNames, concurrency: int) -
     return document
 
 
-def _batching(setup: Setup, concurrency: int, prompt_tokens: int, data_groups: int) -> dict[str, Any]:
+def _batching(setup: Setup, concurrency: int, prompt_tokens: int, data_parallel_ranks: int) -> dict[str, Any]:
     """Settings of a scenario count for all data-parallel ranks, as SGLang's do; those of other engines for each."""
     if setup.engine == "sglang":
-        data_groups = 1
+        data_parallel_ranks = 1
     slots = setup.max_running_requests
     budget = setup.token_budget(concurrency, prompt_tokens)
     settings: dict[str, Any] = {
         "name": setup.batching,
-        "max_running_requests": slots * data_groups if isinstance(slots, int) else slots and concurrency,
-        "max_batched_tokens": budget and budget * data_groups,
+        "max_running_requests": slots * data_parallel_ranks if isinstance(slots, int) else slots and concurrency,
+        "max_batched_tokens": budget and budget * data_parallel_ranks,
         "receive_interval_steps": setup.receive_interval_steps,
     }
     if setup.waiting_prompts is not None:
         settings |= setup.waiting_prompts.model_dump()
-    if setup.balanced_groups is not None and data_groups > 1:
+    if setup.balanced_groups is not None and data_parallel_ranks > 1:
         settings |= {"name": "group-balanced"} | setup.balanced_groups.model_dump()
     return {name: value for name, value in settings.items() if value is not None}
 

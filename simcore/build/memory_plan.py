@@ -74,7 +74,7 @@ def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
         memory.gpu_memory_utilization,
         memory.kv_sharing_layers,
         hybrid=True,
-        data_groups=scenario.cluster.data_parallel,
+        data_parallel_ranks=scenario.cluster.data_parallel,
         expert_ranks=scenario.cluster.expert_parallel,
         context_ranks=scenario.cluster.context_parallel,
     )
@@ -182,7 +182,7 @@ class MemoryPlan:
     @property
     def group_blocks(self) -> int:
         """KV blocks that any one request can hold: it stays on its data-parallel rank."""
-        return self.request_blocks // self.demand.data_groups
+        return self.request_blocks // self.demand.data_parallel_ranks
 
     @property
     def watermark_blocks(self) -> int:
@@ -197,7 +197,7 @@ class MemoryPlan:
     @property
     def copies(self) -> int:
         """How many ranks with the same weights have blocks of their own."""
-        return self.demand.data_groups * self.demand.context_ranks
+        return self.demand.data_parallel_ranks * self.demand.context_ranks
 
     @property
     def releasing_layout(self) -> KvCacheLayout:
@@ -241,7 +241,7 @@ class MemoryPlan:
     def _parts_for(self, blocks: int) -> tuple[int, ...]:
         """The blocks of each part of the memory that takes a request of so many; a request lies in one part."""
         named, others = self.tenant_blocks
-        if not named and self.demand.data_groups == 1:
+        if not named and self.demand.data_parallel_ranks == 1:
             return (self.request_blocks,)
         if blocks > self.group_blocks:
             return ()

@@ -235,7 +235,7 @@ def _help(plan: MemoryPlan, tokens: int) -> Iterator[dict[str, Any]]:
     ranks = 2 * plan.ranks
     # with data-parallel ranks, cluster.expert_parallel would have to change as well
     whole_heads = demand.spec.common_heads % ranks == 0
-    if whole_heads and ranks <= tensor_parallel_reach(plan.accelerator) and demand.data_groups == 1:
+    if whole_heads and ranks <= tensor_parallel_reach(plan.accelerator) and demand.data_parallel_ranks == 1:
         candidates.append((f"cluster.tensor_parallel={ranks}", demand, ranks))
     for setting, changed, over in candidates:
         budget = changed.budget(plan.accelerator, over, len(plan.budgets))

@@ -72,9 +72,11 @@ def _check_expert_parallel(scenario: Scenario, spec: ModelSpec) -> None:
     data, expert = cluster.data_parallel, cluster.expert_parallel
     blocks = [group.feed_forward for group in spec.layer_groups]
     counts = [block.experts for block in blocks if isinstance(block, MixtureOfExperts)]
-    groups = scenario.scheduler.batching.get("data_groups", data)
+    groups = scenario.scheduler.batching.get("data_parallel_ranks", data)
     if groups != data:
-        raise InputError("scheduler.batching.data_groups", groups, f"{data}, as cluster.data_parallel, or nothing")
+        raise InputError(
+            "scheduler.batching.data_parallel_ranks", groups, f"{data}, as cluster.data_parallel, or nothing"
+        )
     field = "cluster.expert_parallel" if expert > 1 else "cluster.data_parallel"
     if (data > 1 or expert > 1) and not counts:
         raise InputError(field, max(data, expert), f"1, since {spec.name} has no experts; cluster.replicas has copies")

@@ -83,7 +83,7 @@ class MemoryDemand:
 
     With ``hybrid``, layers that slide have block tables of their own (see ``simcore.memory.kv_groups``); without, a
     block holds its tokens for all layers. Of ``sharing_layers`` layers alike in succession one has a KV cache.
-    Tensor-parallel ranks of all ``data_groups`` hold the experts, dealt out to ``expert_ranks``. Each of
+    Tensor-parallel ranks of all ``data_parallel_ranks`` hold the experts, dealt out to ``expert_ranks``. Each of
     ``context_ranks`` has a part of every request.
     """
 
@@ -96,7 +96,7 @@ class MemoryDemand:
     utilization: float
     sharing_layers: int = 1
     hybrid: bool = False
-    data_groups: int = 1
+    data_parallel_ranks: int = 1
     expert_ranks: int = 1
     context_ranks: int = 1
 
@@ -108,7 +108,7 @@ class MemoryDemand:
 
     def budgets(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> tuple[MemoryBudget, ...]:
         """The budget of one of the ``ranks`` tensor-parallel accelerators of each of ``stages`` pipeline stages."""
-        layout, groups = self.layout(ranks, stages), self.data_groups
+        layout, groups = self.layout(ranks, stages), self.data_parallel_ranks
         experts = groups, min(self.expert_ranks, ranks * groups)
         return tuple(
             MemoryBudget(
@@ -157,7 +157,7 @@ class MemoryDemand:
         slots = min(map(self._slots_that_fit, short))
         if slots:
             parts += f", of which {slots:,} would do (scheduler.batching.max_running_requests)"
-        devices = ranks * stages * self.data_groups * self.context_ranks
+        devices = ranks * stages * self.data_parallel_ranks * self.context_ranks
         raise CapacityError(
             f"{self.spec.name} does not fit {devices} {accelerator.name}: {'it' if devices == 1 else 'each'} needs "
             f"{needed / 1e9:.1f} GB ({parts}) and may use {budget.device_bytes * budget.utilization / 1e9:.1f} GB "
@@ -169,17 +169,17 @@ class MemoryDemand:
         return [budget for budget in self.budgets(accelerator, ranks, stages) if budget.kv_bytes < budget.block_bytes]
 
     def _states(self, budget: MemoryBudget) -> str:
-        own = -(-self.max_running_requests // self.data_groups)
-        of_all = "" if self.data_groups == 1 else f" of {self.max_running_requests:,}"
+        own = -(-self.max_running_requests // self.data_parallel_ranks)
+        of_all = "" if self.data_parallel_ranks == 1 else f" of {self.max_running_requests:,}"
         return f"{budget.state_bytes / 1e9:.1f} GB for states of {own:,}{of_all} running requests"
 
     def _slots_that_fit(self, budget: MemoryBudget) -> int:
         """Running requests for whose states there is memory beside all else and a block; 0 where that helps nothing."""
         if not budget.state_bytes:
             return 0
-        slots = -(-self.max_running_requests // self.data_groups)
+        slots = -(-self.max_running_requests // self.data_parallel_ranks)
         room = budget.kv_bytes + budget.state_bytes - budget.block_bytes
-        return max(room * slots // budget.state_bytes, 0) * self.data_groups
+        return max(room * slots // budget.state_bytes, 0) * self.data_parallel_ranks
 
     def _what_would_fit(self, accelerator: Accelerator, ranks: int, stages: int) -> str:
         """More of the same, as many of another, or else the fewest of another; the smallest that do."""
@@ -219,10 +219,12 @@ class MemoryDemand:
         decoding = min(slots, self.max_batched_tokens)
         tokens = decoding + -(-(self.max_batched_tokens - decoding) // self.context_ranks)
         groups = self.spec.of_layers(layers)
-        widest = max(_block_width(group.feed_forward, group.attention, ranks, self.data_groups) for group in groups)
+        widest = max(
+            _block_width(group.feed_forward, group.attention, ranks, self.data_parallel_ranks) for group in groups
+        )
         layer = tokens * (2 * hidden + widest) * ACTIVATION_BYTES
         last = layers.stop == self.spec.layers
-        sampled = -(-slots // self.data_groups) if last else 0
+        sampled = -(-slots // self.data_parallel_ranks) if last else 0
         return round(layer + sampled * self.spec.vocabulary_size * LOGIT_COPY_BYTES)
 
 
@@ -230,7 +232,7 @@ def _block_width(
     block: FeedForward | None,
     attention: CachedAttention | Recurrent | None,
     ranks: int,
-    data_groups: int,
+    data_parallel_ranks: int,
 ) -> int:
     """Elements per token alive inside a layer's widest block on one rank."""
     matrices = 3 if block is None or block.gated else 2
@@ -239,7 +241,9 @@ def _block_width(
     elif isinstance(block, DenseFeedForward):
         feed_forward = matrices * -(-block.intermediate_size // ranks)
     else:
-        routed = block.experts_per_token * matrices * -(-block.expert_intermediate_size // (ranks * data_groups))
+        routed = (
+            block.experts_per_token * matrices * -(-block.expert_intermediate_size // (ranks * data_parallel_ranks))
+        )
         feed_forward = routed + matrices * -(-block.shared_intermediate_size // ranks)
     if attention is None:
         return feed_forward

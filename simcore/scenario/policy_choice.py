@@ -95,9 +95,13 @@ def with_objectives(
     return {parameter: min(limit.values()) for parameter, limit in limits.items()} | dict(section)
 
 
-def with_data_groups(kind: str, section: Mapping[str, Any], groups: int) -> Mapping[str, Any]:
-    """The section with as many ``data_groups`` as there are, where a policy has this parameter and none is stated."""
-    return {"data_groups": groups} | dict(section) if "data_groups" in _defaults(kind, section) else section
+def with_data_parallel_ranks(kind: str, section: Mapping[str, Any], groups: int) -> Mapping[str, Any]:
+    """The section with as many ``data_parallel_ranks`` as there are, if a policy has these and none are stated."""
+    return (
+        {"data_parallel_ranks": groups} | dict(section)
+        if "data_parallel_ranks" in _defaults(kind, section)
+        else section
+    )
 
 
 def with_limits_of_groups(

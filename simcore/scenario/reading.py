@@ -12,7 +12,12 @@ from simcore.core.validation import explain
 from simcore.core.yaml_text import parse_yaml, read_yaml, yaml_problem
 from simcore.engines import DEFAULT_ENGINE, engine_names, load_engine
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
-from simcore.scenario.policy_choice import complete_policy, with_data_groups, with_limits_of_groups, with_objectives
+from simcore.scenario.policy_choice import (
+    complete_policy,
+    with_data_parallel_ranks,
+    with_limits_of_groups,
+    with_objectives,
+)
 from simcore.scenario.pools import in_pool, merged, pool_documents, whole_pool
 from simcore.scenario.renamed import refuse_old_names
 from simcore.scenario.sections import Scenario
@@ -100,7 +105,7 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
     if preset.limits_per_data_parallel_rank:
         stated = _batching_stated(document)
         batching = with_limits_of_groups("batching", batching, stated, cluster.data_parallel)
-    batching = with_data_groups("batching", batching, cluster.data_parallel)
+    batching = with_data_parallel_ranks("batching", batching, cluster.data_parallel)
     victim = complete_policy("preemption", scheduler.preemption.victim, "scheduler.preemption.victim")
     scheduler = scheduler.model_copy(
         update={

@@ -8,6 +8,7 @@ from simcore.core.errors import InputError, Phrase
 RENAMED = {
     "host.overlapped": "host.async_scheduling",
     "host.graph_tokens": "host.max_cudagraph_tokens",
+    "scheduler.batching.data_groups": "scheduler.batching.data_parallel_ranks",
 }
 """Dotted paths as they once were, each with the one that took its place."""
 

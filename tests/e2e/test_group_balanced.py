@@ -111,6 +111,6 @@ def test_limits_that_are_not_stated_are_those_of_each_group(engine, batching, li
 
 def test_there_are_as_many_groups_as_the_cluster_has(tmp_path):
     scenario = Simulation.prepare(merged(MIXTURE, balanced()), tmp_path).scenario
-    assert scenario.scheduler.batching["data_groups"] == 4
-    with pytest.raises(InputError, match=r"scheduler\.batching\.data_groups is 2, expected 4, as cluster"):
-        Simulation.prepare(merged(MIXTURE, balanced(data_groups=2)), tmp_path)
+    assert scenario.scheduler.batching["data_parallel_ranks"] == 4
+    with pytest.raises(InputError, match=r"scheduler\.batching\.data_parallel_ranks is 2, expected 4, as cluster"):
+        Simulation.prepare(merged(MIXTURE, balanced(data_parallel_ranks=2)), tmp_path)

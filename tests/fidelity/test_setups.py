@@ -106,7 +106,7 @@ def test_prompts_are_in_graphs_where_a_script_says_so(tmp_path, output, graphs):
         ("openai/gpt-oss-120b", "w4a16_mxfp4", 8 * 20000, (50, 10)),
     ],
 )
-def test_prompts_wait_for_other_data_groups_where_a_script_says_so(tmp_path, model, precision, budget, steps):
+def test_prompts_wait_for_other_data_parallel_ranks_where_a_script_says_so(tmp_path, model, precision, budget, steps):
     sizes = {"tp_size": "1", "attention_dp_size": "64", "moe_tp_size": "8", "moe_ep_size": "8", "batch_size": "2"}
     change = {"backend": "trtllm", "model_path": model, "gemm_quant_mode": precision, "moe_quant_mode": precision}
     found = known_b200(tmp_path, "128", "2026-02-03", **sizes, **change)

@@ -9,7 +9,7 @@ class Twin:
     """A policy and a replica whose every prompt is let in when it may be, and decodes from then on."""
 
     def __init__(self, **parameters):
-        self.policy = GroupBalanced(**{"data_groups": 2, "gathering_steps": 0} | parameters)
+        self.policy = GroupBalanced(**{"data_parallel_ranks": 2, "gathering_steps": 0} | parameters)
         self.replica = FakeReplica()
         self.running = {}
         self.number = 0
@@ -183,7 +183,7 @@ def test_who_goes_back_to_the_queue_leaves_its_group_at_once():
 
 
 def test_who_was_accepted_and_does_not_run_takes_no_room_when_nobody_does():
-    policy = GroupBalanced(data_groups=2, max_batched_tokens=500)
+    policy = GroupBalanced(data_parallel_ranks=2, max_batched_tokens=500)
     replica = FakeReplica(2, next_blocks=1)
     assert policy.limits(replica, 0.0).admit
     assert all(policy.accepts(FakeRequest(number), 0) for number in (0, 1))  # and their prefixes are loaded
@@ -192,7 +192,7 @@ def test_who_was_accepted_and_does_not_run_takes_no_room_when_nobody_does():
 
 
 def test_who_is_accepted_twice_counts_once():
-    policy = GroupBalanced(data_groups=2)
+    policy = GroupBalanced(data_parallel_ranks=2)
     replica = FakeReplica(3, next_blocks=1)
     policy.limits(replica, 0.0)
     assert [policy.accepts(FakeRequest(number), 0) for number in (0, 1, 1)] == [True, True, True]
@@ -250,12 +250,14 @@ def test_those_who_gave_up_waiting_are_forgotten():
 
 
 def test_limits_stand_while_nobody_waits():
-    policy = GroupBalanced(data_groups=4)
+    policy = GroupBalanced(data_parallel_ranks=4)
     assert policy.limits(FakeReplica(0, 3, 3), 0.0).stable_steps == FOREVER
     assert policy.limits(FakeReplica(1, 3, 3, next_blocks=1), 0.0).stable_steps == 1
 
 
-@pytest.mark.parametrize(("name", "value"), [("data_groups", 0), ("max_waiting_steps", 0), ("gathering_steps", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("data_parallel_ranks", 0), ("max_waiting_steps", 0), ("gathering_steps", -1)]
+)
 def test_out_of_range(name, value):
     with pytest.raises(ValueError, match=f"{name} is {value}"):
         GroupBalanced(**{name: value})
@@ -263,4 +265,4 @@ def test_out_of_range(name, value):
 
 def test_every_group_has_a_token_at_least():
     with pytest.raises(ValueError, match="max_batched_tokens is 7, expected a whole number from 8"):
-        GroupBalanced(data_groups=8, max_batched_tokens=7)
+        GroupBalanced(data_parallel_ranks=8, max_batched_tokens=7)

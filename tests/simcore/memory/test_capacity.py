@@ -107,8 +107,8 @@ def test_context_ranks_compute_a_part_of_every_prompt_and_all_decodes():
     assert one.activation_bytes - two.activation_bytes == fewer_tokens * (2 * 4096 + 3 * 14_336) * 2
 
 
-def test_data_groups_share_the_tokens_of_experts_and_what_is_sampled():
-    budget = demand("qwen3-235b-a22b", data_groups=8, expert_ranks=8).budget(load_accelerator("h200-sxm"), 1)
+def test_data_parallel_ranks_share_the_tokens_of_experts_and_what_is_sampled():
+    budget = demand("qwen3-235b-a22b", data_parallel_ranks=8, expert_ranks=8).budget(load_accelerator("h200-sxm"), 1)
     attention_width = 64 * 2 * 128  # more than 8 experts of 3 x 1536 for an eighth of the tokens
     assert budget.activation_bytes == 8192 * (2 * 4096 + attention_width) * 2 + 256 // 8 * 151_936 * 10
 
