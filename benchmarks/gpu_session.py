@@ -45,7 +45,7 @@ def stages(out: Path, toy: bool) -> list[Stage]:
     """What is run, the most useful first."""
     python = sys.executable
     interpreter = (("TRITON_INTERPRET", "1"),) if toy else ()
-    kernels = ("tests/kernels",) if not toy else ("tests/kernels/test_launch.py",)
+    kernels = ("tests/kernels",) if not toy else ("tests/kernels/test_rms_norm.py",)
     ratios = ("--toy",) if toy else ()
     model = "smollm2-toy" if toy else "llama-3.1-8b"
     scenario = str(ROOT / "scenarios" / "live" / f"{model}.yaml")

@@ -90,6 +90,11 @@ def test_validation_finds_the_same_decisions(command, tiny, tmp_path):
     found = json.loads((tmp_path / "out" / "validation.json").read_text())
     assert [regime["regime"] for regime in found["regimes"]] == ["unloaded", "knee", "overload", "KV thrashing"]
     assert all(regime["plans"] and regime["first_difference"] is None for regime in found["regimes"])
+    for regime in found["regimes"]:
+        errors = {(row["metric"], row["statistic"]): row["error"] for row in regime["times"]}
+        # Whether prices are right is for quiet machines to say; here, that they are of the right size.
+        assert -0.7 < errors["step_s", "p50"] < 2.0
+        assert -0.7 < errors["output_tokens_per_s", "mean"] < 2.0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"steps.csv", "validation.json", "report.html"}
 
 

@@ -45,11 +45,11 @@ class QuickRunner(FakeRunner):
         return row
 
 
-def engine_of(ends: tuple[int, ...] = (), checked: bool = True, **settings: Any) -> Engine:
+def engine_of(ends: tuple[int, ...] = (), checked: bool = True, tokenizer: Any = None, **settings: Any) -> Engine:
     simulation = Simulation.prepare({"engine": "servetwin-live", **document(**settings)}, Path())
     section = simulation.scenario.memory
     runner = QuickRunner(section.num_gpu_blocks or 0, section.block_size_tokens, ends, checked)
-    engine = Engine(LiveSetup(simulation, cast(Any, runner), torch.device("cpu")))
+    engine = Engine(LiveSetup(simulation, cast(Any, runner), torch.device("cpu")), tokenizer=tokenizer)
     runner.replica = engine.replica
     return engine
 
@@ -97,6 +97,33 @@ def test_end_tokens_end_outputs_unless_they_are_to_be_ignored() -> None:
         (ignoring,) = engine.submit([4], GREEDY, max_tokens=20, ignore_end=True).wait()
         assert ignoring.tokens == counted(5, 20)
         check_nothing_is_left(engine)
+
+
+class Letters:
+    """A tokenizer of one letter a token."""
+
+    end_tokens: tuple[int, ...] = ()
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return "".join(chr(ord("a") + token % 26) for token in tokens)
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(letter) - ord("a") for letter in text]
+
+
+@pytest.mark.parametrize(
+    ("stops", "said", "tokens"),
+    [(("ghi",), "def", 6), (("zz", "hi", "g"), "def", 4), (("hx",), "defghijk", 8)],
+)
+def test_stop_strings_end_outputs_before_them(stops: tuple[str, ...], said: str, tokens: int) -> None:
+    with engine_of(tokenizer=Letters()) as engine:
+        how = SamplingParameters(temperature=0.0, stop_strings=stops)
+        pieces = list(engine.submit("abc", how, max_tokens=8))
+        ((output,),) = engine.generate(["abc"], how, max_tokens=8)
+        check_nothing_is_left(engine)
+    assert (output.text, len(output.tokens)) == (said, tokens)
+    assert "".join(piece.text for piece in pieces) == said
+    assert output.finish_reason == ("length" if tokens == 8 else "stop")
 
 
 def test_logprobs_are_told_of_those_who_ask(engine: Engine) -> None:

@@ -98,6 +98,31 @@ def test_decisions_are_the_same_with_every_ordering(name: str) -> None:
     hold(document(ordering=name), 2)
 
 
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"arrivals": {"name": "closed-loop", "concurrency": 7, "think_time_s": 0.02}},
+        {"session": {"name": "chat", "turns": {"name": "uniform", "low": 1, "high": 3},
+                     "think_time_s": {"name": "uniform", "low_s": 0.0, "high_s": 0.1}}},
+        {"session": {"name": "agents", "fan_out": {"name": "fixed", "tokens": 2}, "join": True}},
+    ],
+    ids=["closed loop", "chat sessions", "agents"],
+)  # fmt: skip
+def test_decisions_are_the_same_whoever_sends(workload: dict[str, Any]) -> None:
+    result, _ = hold(document(blocks=200, **workload), 3)
+    assert (result.requests["state"] == "finished").all()
+
+
+@pytest.mark.parametrize("patience", [{"first_token_timeout_s": 0.3}, {"timeout_s": 0.3}])
+def test_decisions_are_the_same_where_clients_give_up(patience: dict[str, Any]) -> None:
+    described = document(blocks=60, rate_per_s=200.0, tenants=None, **patience)
+    simulation, replica, result = fake_live_run(described, 4)
+    assert (result.requests["state"] == "rejected").any()
+    simulated = replayed(simulation, replica.live.times.columns()["step_ns"].tolist()).plans
+    assert first_difference(replica.plans, simulated) is None
+    assert replica.scheduler.memory.free_blocks == replica.scheduler.memory.total_blocks
+
+
 @settings(max_examples=25)
 @given(
     st.builds(
