@@ -134,7 +134,7 @@ def replay_radix_cache(
         blank -= needed
         last, _ = tree.insert(known, keys[found:], range(needed))
         tree.hold(last, known)
-        tree.release(last, tree.accesses)
+        tree.release(last)
     return CacheReplay(len(prompts), sum(prompt.tokens for prompt in prompts), hit_tokens, capacity_blocks)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from policies.commitment import Commitment
 from policies.horizon import FOREVER
 from policies.views import ReplicaView, RequestView
 
@@ -33,6 +34,24 @@ class StepLimits:
     stable_steps: int = FOREVER
 
 
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How steps of prompts and steps of decodes take turns.
+
+    A step of prompts goes first wherever one may be let in. It takes ``chunk_tokens`` and cuts the prompt that goes
+    beyond; None cuts no prompt. Nobody more is let in once ``input_tokens`` are taken. With ``mixed`` those who decode
+    do so in steps of prompts too. ``commitment`` says what of their memory is spoken for. A waiting request takes the
+    slot of one that runs whose level is worse by more than ``displaces_beyond``, None for never.
+    """
+
+    slots: int
+    input_tokens: int
+    chunk_tokens: int | None
+    commitment: Commitment
+    mixed: bool = False
+    displaces_beyond: int | None = None
+
+
 class Batching(ABC):
     """Sets the limits of the next step; the scheduler fills them, requests already running first.
 
@@ -55,6 +74,11 @@ class Batching(ABC):
     @abstractmethod
     def limits(self, replica: ReplicaView, now_s: float) -> StepLimits:
         """The limits of the step that is about to start."""
+
+    @property
+    def turns(self) -> Turns | None:
+        """How prompts and decodes take turns; None where ``limits`` say of each step what it may hold."""
+        return None
 
     @property
     def longest_prompt_tokens(self) -> int | None:

@@ -13,8 +13,8 @@ class Commitment(ABC):
     def share(self, request: CommittedView) -> float:
         """The share of what a request may still generate that is set aside for it."""
 
-    def decoded(self) -> None:
-        """Take note of a decode step that memory had room for."""
+    def decoded(self, steps: int) -> None:
+        """Take note of decode steps that memory had room for."""
 
     def retracted(self, survivors: Iterable[CommittedView]) -> None:
         """Take note that memory ran short, and who is left."""

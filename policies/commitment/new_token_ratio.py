@@ -37,10 +37,14 @@ class NewTokenRatio(Commitment):
         """The ratio, or all of it."""
         return 1.0 if request.ignores_eos else self.ratio
 
-    def decoded(self) -> None:
-        """Let the ratio fall a step."""
+    def decoded(self, steps: int) -> None:
+        """Let the ratio fall, step by step."""
         floor = min(self._start * _FLOOR_SHARE, 1.0)
-        self.ratio = max(self.ratio - (self._start - floor) / _STEPS_TO_FLOOR, floor)
+        fall = (self._start - floor) / _STEPS_TO_FLOOR
+        for _ in range(steps):
+            if self.ratio == floor:
+                break
+            self.ratio = max(self.ratio - fall, floor)
 
     def retracted(self, survivors: Iterable[CommittedView]) -> None:
         """Estimate the ratio anew."""

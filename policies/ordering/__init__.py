@@ -35,6 +35,8 @@ class Ordering(ABC):
     fixed_keys: ClassVar[bool] = False
     """Whether keys depend on nothing but what is known of a request as it arrives, and nothing else is noted when it
     enters the queue, so that it may enter it later."""
+    requeues_last: bool = False
+    """Whether requests of equal keys stand as they entered the queue, the preempted ones anew; else as they arrived."""
     changes_with_time: bool = False
     """Whether the key of a waiting request changes with the time at which it is taken."""
     stable_steps: int = FOREVER
@@ -101,6 +103,11 @@ class GroupOrdering(Ordering):
 class CacheAwareOrdering(Ordering):
     """Sorts the queue anew in every step that is planned, by what the prefix cache holds of each request."""
 
+    by_branch: ClassVar[bool] = False
+    """Whether requests are sorted by ``place_on`` where the cache is a tree whose scheduler shows its branches."""
+    defers_shared: ClassVar[bool] = False
+    """Whether such a scheduler lets a request wait that shares an uncached prefix with one before it, which then will
+    be cached."""
     look_ahead: int
     """With more waiting requests than this, the order is that of arrival."""
 
@@ -111,3 +118,11 @@ class CacheAwareOrdering(Ordering):
     @abstractmethod
     def rank(self, request: RequestView, cached_tokens: int, now_s: float) -> tuple[float, ...]:
         """The request's place, given how many of its tokens are cached; the smallest is admitted first."""
+
+    def place_on(self, branch: Sequence[tuple[int, int]]) -> tuple[float, ...]:
+        """The request's place by the branch of the tree that its cached prefix is.
+
+        Of each node from the root down, ``branch`` has how many waiting requests have it in their prefixes, and which
+        of its parent's children it is.
+        """
+        raise NotImplementedError

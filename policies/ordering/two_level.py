@@ -32,6 +32,11 @@ class TwoLevel(Ordering):
         return self.inner.stable_steps
 
     @property
+    def requeues_last(self) -> bool:  # type: ignore[override]
+        """As in the inner ordering."""
+        return self.inner.requeues_last
+
+    @property
     def changes_with_time(self) -> bool:  # type: ignore[override]
         """If the inner key does."""
         return self.inner.changes_with_time

@@ -1,6 +1,6 @@
 """Preempt who has generated least."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from policies.preemption import Preemption
@@ -20,9 +20,9 @@ class FewestGenerated(Preemption):
 
     def victim(self, running: RunningView) -> RequestView:
         """The last of those to keep."""
-        return self.keep_first(running)[-1]
+        return self.keep_first(list(running))[-1]
 
-    def keep_first(self, running: Iterable[RequestView]) -> list[RequestView]:
+    def keep_first(self, running: Sequence[RequestView]) -> list[RequestView]:
         """All of them, whom to keep longest first; equals stay in their order."""
         return sorted(running, key=self._worth, reverse=True)
 

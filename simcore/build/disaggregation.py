@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from simcore.build.cluster import SimulatedCluster
 from simcore.build.pool import PreparedPool
+from simcore.build.turns import turns_of
 from simcore.core.clock import to_ns
 from simcore.core.errors import InputError
 from simcore.recording.recorder import Recorder
@@ -53,6 +54,9 @@ def _check_pool(field: str, pool: PreparedPool) -> None:
     if scenario.scheduler.preemption.mode in ("reject", "swap"):
         mode = scenario.scheduler.preemption.mode
         raise InputError(f"{field}.scheduler.preemption.mode", mode, "recompute or wait where KV is handed over")
+    if turns_of(scenario) is not None:
+        batching = scenario.scheduler.batching["name"]
+        raise InputError(f"{field}.scheduler.batching", batching, "one without turns where KV is handed over")
     if scenario.memory.tiers or scenario.memory.reservation != "none":
         raise InputError(f"{field}.memory", "tiers or a reservation", "neither where KV is handed over")
 

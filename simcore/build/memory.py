@@ -6,6 +6,7 @@ from hashlib import blake2b
 from policies.batching import Batching
 from policies.eviction import Eviction
 from simcore.build.memory_plan import MemoryPlan, counts_suffice, kv_format
+from simcore.build.turns import turns_of
 from simcore.core.clock import to_s
 from simcore.core.errors import InputError
 from simcore.core.request import Request
@@ -20,6 +21,7 @@ from simcore.memory.group_manager import KVGroupManager
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.memory.leaf_order import DescribeRun, LeafOrder
 from simcore.memory.partitions import KVPartitions, PartManager, divide_blocks
+from simcore.memory.radix_counter import KVRadixCounter
 from simcore.memory.radix_manager import KVRadixManager
 from simcore.memory.request_keys import Namespace
 from simcore.memory.reserved import ReservedMemory
@@ -44,6 +46,7 @@ def build_memory(
     """
     section, total_blocks = scenario.memory, plan.request_blocks
     prefix_caching = section.prefix_caching and not spec.has_linear_attention
+    turns = turns_of(scenario)
     batching: Batching = build_policy("batching", scenario.scheduler.batching, "scheduler.batching")
     max_chunk_tokens = spec.max_context_tokens if batching.whole_prompts else plan.demand.max_batched_tokens
     groups = plan.layout, max_chunk_tokens
@@ -52,7 +55,7 @@ def build_memory(
             raise InputError("memory.reservation", section.reservation, "none, where single blocks count")
         longest = scenario.max_context_tokens or spec.max_context_tokens
         return ReservedMemory(total_blocks, section.block_size_tokens, section.reservation, longest)
-    if not numbered and counts_suffice(scenario, shares_content):
+    if turns is None and not numbered and counts_suffice(scenario, shares_content):
         if plan.layout.releases:
             return KVGroupCounter(total_blocks, section.block_size_tokens, *groups)
         return KVBlockCounter(total_blocks, section.block_size_tokens, prefix_caching)
@@ -67,6 +70,10 @@ def build_memory(
     def ranking() -> Eviction:
         policy: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
         return policy
+
+    if turns is not None:
+        leaves = None if eviction.by_release else LeafOrder(ranking(), describe_runs(*facts))
+        return KVRadixCounter(total_blocks, section.block_size_tokens, prefix_caching, namespace, leaves, expiry)
 
     def manager(blocks: int) -> PartManager:
         if prefix_caching and not hashed:

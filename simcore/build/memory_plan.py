@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import floor
 
 from policies.eviction import Eviction
+from simcore.build.turns import turns_of
 from simcore.core.errors import InputError
 from simcore.hardware import Accelerator
 from simcore.memory.capacity import MemoryBudget, MemoryDemand
@@ -35,6 +36,8 @@ def kv_format(scenario: Scenario, spec: ModelSpec) -> KvFormat:
 
 def why_windows_stay(scenario: Scenario, layout: KvCacheLayout, shares_content: bool) -> str | None:
     """Why blocks that have left sliding windows are kept, unlike by vLLM's hybrid manager; None if they are not."""
+    if turns_of(scenario) is not None:
+        return "prompts and decodes take turns over one kind of block"
     if scenario.memory.reservation != "none":
         return "requests reserve memory for their whole context"
     if len({group.block_size_tokens for group in layout.groups}) > 1:

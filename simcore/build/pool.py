@@ -9,6 +9,7 @@ from simcore.build.parallelism import check_parallelism
 from simcore.build.prices import host_overhead, kernel_prices, pipeline_cost, step_cost
 from simcore.build.recurrent_state import check_recurrent_state
 from simcore.build.retention import with_retention
+from simcore.build.turns import check_turns
 from simcore.build.warm_up import check_warm_up, with_pins
 from simcore.core.errors import InputError
 from simcore.cost.pipeline import PipelineCost
@@ -47,6 +48,7 @@ class PreparedPool:
         spec = with_retention(spec, scenario.memory.retention, scenario.memory.block_size_tokens)
         accelerator, shares_content = load_accelerator(scenario.cluster.accelerator), has_contents(workload)
         check_parallelism(scenario, spec, accelerator)
+        check_turns(scenario)
         check_named_senders(scenario, workload)
         check_recurrent_state(scenario, spec, shares_content)
         plan = MemoryPlan.of(scenario, spec, accelerator, shares_content)

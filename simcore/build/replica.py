@@ -9,6 +9,7 @@ from simcore.build.prices import step_price
 from simcore.cost.step_cost import StepCost
 from simcore.memory import KVMemory
 from simcore.memory.kv_bytes import attention_counts
+from simcore.memory.radix_counter import KVRadixCounter
 from simcore.memory.tiers import Timer
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
@@ -16,6 +17,7 @@ from simcore.scenario.policy_choice import build_policy
 from simcore.scheduling.config import SchedulerConfig
 from simcore.scheduling.offloading import Offloading
 from simcore.scheduling.scheduler import Scheduler
+from simcore.scheduling.turns.scheduler import TurnScheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,13 @@ def replica_parts(
     recompute_ns = None
     if cost is not None and scenario.memory.load_from_tiers == "if-faster":
         recompute_ns = recompute_time(cost, scenario.memory.block_size_tokens)
-    scheduler = Scheduler(
-        scheduler_config(scenario, spec, plan, ends_late),
-        memory,
-        offloading.loading(memory, recompute_ns),
-        offloading.swapping,
-        None if cost is None else step_price(cost),
-    )
+    config = scheduler_config(scenario, spec, plan, ends_late)
+    price = None if cost is None else step_price(cost)
+    turns = config.batching.turns
+    if turns is not None and isinstance(memory, KVRadixCounter):
+        scheduler: Scheduler = TurnScheduler(config, memory, turns, price)
+    else:
+        scheduler = Scheduler(config, memory, offloading.loading(memory, recompute_ns), offloading.swapping, price)
     return ReplicaParts(scheduler, memory, offloading)
 
 

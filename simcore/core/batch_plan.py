@@ -29,9 +29,9 @@ class BatchPlan:
     ``decoding`` requests gain one token each: all that decode, except the ``stalled`` ones, for which the token budget
     had no room. ``chunks`` are in scheduling order, the ``admitted`` requests' last, ``prefill_tokens`` in all.
     ``preempted`` requests are already back in the queue, ``dropped`` ones gone for good, and ``released`` ones had
-    ended before but held memory for one plan more; ``short_of_memory`` tells that some request waits for a block. The
-    plan stands for ``stable_steps`` steps; an arrival can end that only if ``admits_arrivals``. At ``retry_ns`` the
-    plan, or a plan of nothing, is worth another look.
+    ended before but held memory for one plan more, of whom ``completed`` are told of only now; ``short_of_memory``
+    tells that some request waits for a block. The plan stands for ``stable_steps`` steps; an arrival can end that only
+    if ``admits_arrivals``. At ``retry_ns`` the plan, or a plan of nothing, is worth another look.
 
     Where single blocks are known, an engine moves their contents before the step runs, in this order: ``copies``
     between GPU blocks for sequences that were forked since the last plan, ``copies_out`` from GPU blocks to blocks of
@@ -49,6 +49,7 @@ class BatchPlan:
     loading: Sequence[Request] = ()
     dropped: Sequence[Request] = ()
     released: Sequence[Request] = ()
+    completed: Sequence[Request] = ()
     short_of_memory: bool = False
     stable_steps: int = 1
     admits_arrivals: bool = True

@@ -21,7 +21,8 @@ class Request:
     ``computed_tokens`` counts tokens whose keys and values are in memory, kept while it is not decoding;
     ``cached_tokens`` of the prompt were in memory already when it was first scheduled;
     ``first_token_due_ns`` and ``due_ns`` are when its client gives up if it then has no token, or not the last.
-    ``session`` numbers the session that it is part of, ``UNSET`` without one;
+    ``session`` numbers the session that it is part of, ``UNSET`` without one; one that ``ignores_eos`` is sure to
+    generate as many tokens as it may;
     ``unknown_tokens`` of its last ones are still to be told to a scheduler that plans ahead of results.
     ``ticket`` marks its place in a queue, ``UNSET`` while it is in none.
     ``lost_token_ns`` is when a preempted request got its last token, until it gets the next. ``content`` is None where
@@ -39,6 +40,7 @@ class Request:
     first_token_due_ns: int = FOREVER
     due_ns: int = FOREVER
     session: int = UNSET
+    ignores_eos: bool = False
     computed_tokens: int = 0
     known_output_tokens: int = 0
     pool: DecodePool | None = None

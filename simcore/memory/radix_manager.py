@@ -22,7 +22,6 @@ class _Holding:
     node: Node
     cached_blocks: int
     own: list[int]
-    last_access: int
 
 
 class KVRadixManager(Paging):
@@ -34,7 +33,8 @@ class KVRadixManager(Paging):
     back and goes on with the tree's. When memory is needed, whole leaves of the tree are given up, by default the one
     used longest ago, which is when a request found it or entered it, not when it left the memory alone.
 
-    What differs from SGLang, since scheduler and memory here meet at fewer points:
+    What differs from SGLang, since schedulers of others meet their memory at fewer points (``KVRadixCounter`` is for
+    turns as SGLang takes them, and differs in nothing):
 
     - SGLang looks up waiting requests whenever it plans, and each look counts as a use and splits nodes; here only
       admission does.
@@ -82,16 +82,15 @@ class KVRadixManager(Paging):
             raise AssertionError(f"{found} blocks are cached, not {cached_tokens} tokens")
         self._use(tree.hold(node, tree.root, request.priority))
         own = self._take(self.blocks_for(cached_tokens + tokens) - found)
-        self._holdings[request.number] = _Holding(node, found, own, tree.accesses)
+        self._holdings[request.number] = _Holding(node, found, own)
 
     def restore(self, request: Request, tokens: int) -> None:
         """Give a swapped-out request blocks for its computed tokens and ``tokens`` more as it comes back.
 
         They are its own, whatever the tree has, until they enter it.
         """
-        tree = self._tree
         own = self._take(self.blocks_for(request.computed_tokens + tokens))
-        self._holdings[request.number] = _Holding(tree.root, 0, own, tree.accesses)
+        self._holdings[request.number] = _Holding(self._tree.root, 0, own)
 
     def grow(self, request: Request, tokens: int) -> None:
         """Give a request that prefills the blocks for its next ``tokens`` tokens."""
@@ -121,7 +120,7 @@ class KVRadixManager(Paging):
             self._enter(request, holding)
             self._keys.forget(request)
         self._blank.given_back += reversed(holding.own)
-        self._give_back(len(holding.own) + self._tree.release(holding.node, holding.last_access))
+        self._give_back(len(holding.own) + self._tree.release(holding.node))
 
     def block_table(self, request: Request, new_tokens: int = 0, group: int = 0) -> list[int]:
         """The blocks of a running request, in order: those of the tree, then its own."""
@@ -144,7 +143,7 @@ class KVRadixManager(Paging):
         tree.hold(holding.node, tree.root, child.priority)
         partial = parent.tokens_in_memory % self.block_size_tokens > 0
         own = self._take(1) if partial else []
-        self._holdings[child.number] = _Holding(holding.node, holding.cached_blocks, own, tree.accesses)
+        self._holdings[child.number] = _Holding(holding.node, holding.cached_blocks, own)
         return [BlockCopy(holding.own[0], own[0])] if partial else []
 
     def check(self, held_tokens: Iterable[tuple[Request, int]]) -> None:
@@ -195,4 +194,4 @@ class KVRadixManager(Paging):
         self._blank.given_back += own[:known]
         del own[: len(keys)]
         self._give_back(len(keys) - tree.hold(node, holding.node, request.priority))
-        holding.node, holding.cached_blocks, holding.last_access = node, end, tree.accesses
+        holding.node, holding.cached_blocks = node, end

@@ -1,7 +1,7 @@
 """A radix tree over block keys: prefixes that requests share are stored once, and found by walking down from the root.
 
-The rules are those of SGLang's ``RadixCache`` (Zheng et al., SGLang, NeurIPS 2024, section 3; ``radix_cache.py`` of its
-repository, read in 2026).
+The rules are those of SGLang's radix cache (Zheng et al., SGLang, NeurIPS 2024, section 3; release 0.5.23): every match
+and every insert counts as use of all nodes on its path, and a split as use of the lower half.
 """
 
 from bisect import bisect_left
@@ -20,14 +20,15 @@ class Node:
     """A run of blocks that follow each other in every text that has them; ``start`` blocks stand before them.
 
     ``locks`` counts the requests that hold it, ``uses`` those that ever did, ``priority`` is the level of the most
-    urgent of these. ``last_access`` is when it was last used, in accesses to the tree, as of the last time that a
-    request let go of it; so are ``worth`` and ``free_since_s``. ``number`` tells equals apart: the older is smaller.
+    urgent of these. ``last_access`` is when it was last used, in accesses to the tree; ``worth`` and ``free_since_s``
+    are as of the last time that a request let go of it. ``number`` tells equals apart: the older is smaller. ``blocks``
+    may be a mere range, where nobody wants to know which they are.
     """
 
     number: int
     start: int
     keys: list[int]
-    blocks: list[int]
+    blocks: Sequence[int]
     parent: "Node" = field(init=False)
     children: "dict[int, Node]" = field(default_factory=dict)
     locks: int = 0
@@ -83,6 +84,7 @@ class RadixTree:
         node, found = self.root, 0
         for step, common in self._walk(self.root, key_of, end, self._expiry):
             node, found = self._split(step, common), found + common
+        self._use(node)
         return node, found
 
     def insert(self, node: Node, keys: Sequence[int], blocks: Sequence[int]) -> tuple[Node, int]:
@@ -95,8 +97,9 @@ class RadixTree:
         for step, common in self._walk(node, keys.__getitem__, len(keys), None):
             node, known = self._split(step, common), known + common
         if known < len(keys):
-            leaf = self._new_node(node, node.start + len(node.keys), [*keys[known:]], [*blocks[known:]])
+            leaf = self._new_node(node, node.start + len(node.keys), [*keys[known:]], blocks[known:])
             node.children[leaf.keys[0]] = node = leaf
+        self._use(node)
         return node, known
 
     def hold(self, node: Node, above: Node, priority: int = 0) -> int:
@@ -112,13 +115,12 @@ class RadixTree:
             node = node.parent
         return were_free
 
-    def release(self, node: Node, last_access: int) -> int:
-        """Unlock a node and all over it, which a request used last at that access; returns how many blocks are free."""
+    def release(self, node: Node) -> int:
+        """Unlock a node and all over it; returns how many blocks are free then."""
         freed = 0
         root = self.root
         while node is not root:
             node.locks -= 1
-            node.last_access = max(node.last_access, last_access)
             if not node.locks:
                 freed += len(node.blocks)
                 if self._expiry is not None:
@@ -129,7 +131,15 @@ class RadixTree:
             node = node.parent
         return freed
 
-    def evict(self) -> list[int]:
+    def free_blocks_to(self, node: Node) -> int:
+        """How many blocks of the prefix that ends with a node nobody holds."""
+        blocks = 0
+        while not node.locks:
+            blocks += len(node.blocks)
+            node = node.parent
+        return blocks
+
+    def evict(self) -> Sequence[int]:
         """Give up the leaf that is worth least; there must be one that nobody holds. Returns its blocks."""
         leaf = self._leaves.pop()
         parent = leaf.parent
@@ -187,6 +197,16 @@ class RadixTree:
             place += common
             node = child
 
+    def _use(self, node: Node) -> None:
+        """Stamp a node and all over it, but the root."""
+        accesses = self.accesses
+        if node in self._leaves:
+            node.last_access = accesses
+            self._leaves.push(node)
+        while node is not self.root:
+            node.last_access = accesses
+            node = node.parent
+
     def _expired(self, node: Node, expiry: Expiry) -> bool:
         return not node.locks and expiry.now_s() - node.free_since_s >= expiry.after_s
 
@@ -201,7 +221,7 @@ class RadixTree:
         upper.locks, upper.uses, upper.priority, upper.worth = node.locks, node.uses, node.priority, node.worth
         upper.last_access, upper.free_since_s = self.accesses, node.free_since_s
         upper.parent.children[upper.keys[0]] = upper
-        del node.keys[:blocks], node.blocks[:blocks]
+        node.keys, node.blocks = node.keys[blocks:], node.blocks[blocks:]
         node.parent, node.start = upper, node.start + blocks
         upper.children[node.keys[0]] = node
         node.last_access = self.accesses
@@ -210,7 +230,7 @@ class RadixTree:
             self._leaves.push(node)
         return upper
 
-    def _new_node(self, parent: Node, start: int, keys: list[int], blocks: list[int]) -> Node:
+    def _new_node(self, parent: Node, start: int, keys: list[int], blocks: Sequence[int]) -> Node:
         self._nodes += 1
         node = Node(self._nodes, start, keys, blocks)
         node.parent = parent

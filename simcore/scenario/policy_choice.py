@@ -8,6 +8,7 @@ from typing import Any, get_origin, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from policies.capabilities import CapabilityError, check_capabilities, check_time_dependence
+from policies.commitment import Commitment
 from policies.ordering import Ordering
 from policies.prediction import LengthPredictor
 from policies.registry import (
@@ -23,7 +24,7 @@ from simcore.core.errors import InputError, Phrase, ServetwinError, UnknownNameE
 from simcore.core.validation import explain
 from simcore.scenario.sections import with_whole_keys
 
-_KINDS: dict[Any, str] = {LengthPredictor: "prediction", Ordering: "ordering"}
+_KINDS: dict[Any, str] = {LengthPredictor: "prediction", Ordering: "ordering", Commitment: "commitment"}
 """Policies that other policies take as parameters, by the type of the parameter."""
 _LIMITS = ("max_batched_tokens", "max_running_requests")
 

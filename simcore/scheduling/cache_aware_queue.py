@@ -75,6 +75,7 @@ class CacheAwareQueue:
         """Nobody is promoted."""
         return None
 
-    def _rank(self, request: Request, now_s: float) -> tuple[tuple[float, ...], int]:
+    def _rank(self, request: Request, now_s: float) -> tuple[tuple[float, ...], int, int]:
         cached_tokens, _ = self._memory.cached_prefix(request)
-        return self._ordering.rank(ReadOnlyRequest(request), cached_tokens, now_s), request.number
+        rank = self._ordering.rank(ReadOnlyRequest(request), cached_tokens, now_s)
+        return rank, request.arrival_ns, request.number

@@ -123,8 +123,7 @@ class Scheduler:
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
-        if self._cancelled:
-            self.drop_cancelled()
+        self.drop_cancelled()
         state = self.state
         state.now_s = now_s = to_s(now_ns)
         if state.loading is not None:
@@ -214,10 +213,7 @@ class Scheduler:
         return plan
 
     def commit(self, plan: BatchPlan, result: StepResult, now_ns: int) -> Committed:
-        """Note what came of a plan, whose steps have ended by now: progress, and who is complete.
-
-        Memory is given back in the order of ``ended``, which as in vLLM is that of scheduling.
-        """
+        """Note what came of a plan, whose steps have ended by now; memory is given back in the order of ``ended``."""
         state = self.state
         if state.groups is not None:
             state.groups.took(plan, sum(map(int, result.durations_ns)))
@@ -239,10 +235,14 @@ class Scheduler:
         return Committed(result.ended, prefilled, decoding, used_blocks)
 
     def _finish(self, request: Request, now_ns: int) -> None:
-        """Free what a complete request holds, and let policies learn from it, unless nobody waits for it any more."""
+        """Free what a complete request holds, and let policies learn from it."""
         self.state.finish(request, keeps_memory=self.held is not None)
         if self.held is not None:
             self.held[request.number] = request
+        self._learn(request, now_ns)
+
+    def _learn(self, request: Request, now_ns: int) -> None:
+        """Let policies learn from a complete request, unless nobody waits for it any more."""
         if self._cancelled and self._cancelled.pop(request.number, None) is not None:
             return
         tokens = request.known_output_tokens
@@ -281,9 +281,11 @@ class Scheduler:
 
     def steps_before_shortage(self, limit: int) -> int:
         """How many steps like the one just planned, itself included, memory has room for; at most ``limit``."""
-        if limit == 1:
-            return 1
         return 1 + self.state.pool.steps_within(self.memory.free_blocks, limit - 1, after=1)
+
+    def allocate_next_step(self) -> None:
+        """Do for the next of several like steps what planning it would have done."""
+        self.memory.allocate(self.state.pool.blocks_due())
 
     def scheduled(self, plan: BatchPlan) -> Iterator[tuple[Request, int]]:
         """Each request of a plan just made with its new tokens, in scheduling order; walks the whole batch."""

@@ -95,7 +95,7 @@ class KeyedQueue:
     def push(self, request: Request, now_s: float) -> None:
         """Enter a new or a preempted request."""
         request.ticket = next(self._tickets)
-        self._heap.push(self._ordering.key(ReadOnlyRequest(request), now_s), request)
+        self._heap.push(self._key(request, now_s), request)
         if self._since is not None:
             self._since.push((now_s,), request)
         self.size += 1
@@ -139,8 +139,12 @@ class KeyedQueue:
             request = since.pop()
             self._ordering.promoted(ReadOnlyRequest(request))
             request.ticket = next(self._tickets)
-            self._heap.push(self._ordering.key(ReadOnlyRequest(request), now_s), request)
+            self._heap.push(self._key(request, now_s), request)
             self._heap.discard()
+
+    def _key(self, request: Request, now_s: float) -> tuple[float, ...]:
+        key = self._ordering.key(ReadOnlyRequest(request), now_s)
+        return (*key, request.ticket) if self._ordering.requeues_last else key
 
 
 class Seniority(RequestHeap):

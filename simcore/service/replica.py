@@ -142,7 +142,7 @@ class Replica:
         """Take the blocks that planning the next step of a jump would have taken, if that was not done yet."""
         if self._next_step_unallocated:
             self._next_step_unallocated = False
-            self.scheduler.memory.allocate(self.scheduler.state.pool.blocks_due())
+            self.scheduler.allocate_next_step()
 
     def _look(self, _: Event | None = None) -> None:
         """Take steps from now on, until there is something to wait for."""
@@ -230,6 +230,8 @@ class Replica:
                     self._executor.ends.follow(request)
         for request in plan.dropped:
             requests.drop(request)
+        for request in plan.completed:
+            requests.finish(request, start_ns)
         return plan
 
     def _execute(self, plan: BatchPlan, start_ns: int) -> StepResult:

@@ -29,6 +29,7 @@ TIGHT: dict[str, dict[str, Any]] = {
     "two-level": {"inner": {"name": "sjf"}},
     "vtc": {"weights": {"b": 2.0}},
     "wfq": {"weights": {"b": 2.0}},
+    "prefill-turns": {"mixed": True, "displaces_beyond": 0},
     "bucketed": {"edges_tokens": (10, 30)},
     "chunked-prefill": {"tpot_target_s": 1.005 * STEP_S, "min_chunk_tokens": 3},
     "decode-prefill-alternate": {"decode_steps": 3},
@@ -45,6 +46,8 @@ TIGHT: dict[str, dict[str, Any]] = {
     },
 }
 """Parameters on the scale of the scenarios, so that each policy has something to decide."""
+SORTING = ("as-queued", "depth-first", "edf", "fcfs", "longest-output", "longest-prefix", "sjf", "two-level")
+"""Orderings by a key that neither displace nor promote."""
 PREDICTED = ("sjf", "srpt", "hybrid")
 TENANTS = [
     {"name": "a", "share": 0.6, "priority": 2},
@@ -98,7 +101,7 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
         {**tenant, **draw(st.sampled_from([{}, {}, {"timeout_s": 30 * STEP_S}, {"first_token_timeout_s": 4 * STEP_S}]))}
         for tenant in TENANTS
     ]
-    return {
+    scenario = {
         "model": "smollm2-135m",
         "seed": draw(st.integers(0, 1000)),
         "cluster": {"accelerator": "h100-sxm", "replicas": draw(st.sampled_from([1, 1, 2]))},
@@ -124,6 +127,17 @@ def crowded_scenarios(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
         "slo": {"ttft_s": {"p90": 20 * STEP_S}, "tpot_s": {"p50": 2 * STEP_S}},
         "measurement": draw(st.sampled_from([{}, {}, {"end_s": 40 * STEP_S}])),
     }
+    return in_turns(scenario) if batching["name"] == "prefill-turns" else scenario
+
+
+def in_turns(scenario: dict[str, Any]) -> dict[str, Any]:
+    """The scenario without what does not go with prompts and decodes in turns."""
+    scheduler, memory = scenario["scheduler"], scenario["memory"]
+    scheduler["preemption"] = {"victim": scheduler["preemption"]["victim"]}
+    scheduler["reserve_whole_prompt"] = True
+    if scheduler["ordering"]["name"] not in SORTING:
+        scheduler["ordering"] = {"name": "two-level", "inner": {"name": "as-queued"}}
+    return scenario | {"memory": memory | {"prefix_cache": {"index": "radix"}}}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from policies.commitment import Commitment
-from simcore.memory.page_memory import PageMemory
+from simcore.memory.radix_counter import KVRadixCounter
 from simcore.scheduling.turns.seat import Seat
 
 CLIPPED_OUTPUT_TOKENS = 4096
@@ -29,7 +29,7 @@ class PrefillBudget:
     that this step takes at once.
     """
 
-    memory: PageMemory
+    memory: KVRadixCounter
     commitment: Commitment
     input_tokens: int
     chunk_tokens: int | None
@@ -53,14 +53,27 @@ class PrefillBudget:
         return min(seat.remaining_tokens, CLIPPED_OUTPUT_TOKENS) * self.commitment.share(seat)
 
     @property
+    def page_tokens(self) -> int:
+        """Tokens of a block."""
+        return self.memory.block_size_tokens
+
+    @property
+    def _free_tokens(self) -> int:
+        return self.memory.free_blocks * self.page_tokens
+
+    def _whole(self, tokens: int) -> int:
+        """Tokens of the blocks that hold so many."""
+        return self.memory.blocks_for(tokens) * self.page_tokens
+
+    @property
     def left_tokens(self) -> float:
         """Tokens that a request let in now could have in the end."""
-        return self.memory.obtainable_tokens - self.offset_tokens
+        return self._free_tokens - self.offset_tokens
 
     @property
     def left_at_once_tokens(self) -> int:
         """Tokens that it could have in this step."""
-        return self.memory.obtainable_tokens - self.taken_tokens
+        return self._free_tokens - self.taken_tokens
 
     @property
     def verdict(self) -> Verdict:
@@ -88,11 +101,10 @@ class PrefillBudget:
         if seat.ignores_eos and not self.memory.shares:
             return self._add_of_known_length(seat)
         rest = seat.known_tokens - seat.prefix_tokens
-        needed = rest + min(max(seat.remaining_tokens, 0), CLIPPED_OUTPUT_TOKENS) + self.memory.page_tokens
-        with self.memory.pinned(seat.holding):
-            if needed >= self.left_tokens:
-                return Verdict.NO_MEMORY
-        whole, page = self.memory.whole_pages(rest), self.memory.page_tokens
+        needed = rest + min(max(seat.remaining_tokens, 0), CLIPPED_OUTPUT_TOKENS) + self.page_tokens
+        if needed >= self.memory.free_beside_found(seat.request) * self.page_tokens - self.offset_tokens:
+            return Verdict.NO_MEMORY
+        whole, page = self._whole(rest), self.page_tokens
         if self.chunk_tokens is None:
             if self.batch and whole >= self.input_tokens:
                 return Verdict.SPENT
@@ -108,7 +120,7 @@ class PrefillBudget:
     def _add_of_known_length(self, seat: Seat) -> Verdict:
         """Let in a request whose end is known, if all who run can be laid out until each has ended."""
         rest = seat.known_tokens - seat.prefix_tokens
-        pages = self.memory.whole_pages(rest) + self.memory.page_tokens
+        pages = self._whole(rest) + self.page_tokens
         if pages > min(self.left_at_once_tokens, self.left_tokens):
             return Verdict.NO_MEMORY
         ends = self._note_ends(seat)
@@ -148,7 +160,7 @@ class PrefillBudget:
         return min(seat.max_output_tokens, CLIPPED_OUTPUT_TOKENS)
 
     def _let_in(self, seat: Seat, tokens: int, cut: bool) -> None:
-        self.memory.hold(seat.holding, seat.prefix_tokens)
+        self.memory.hold(seat.request, seat.prefix_tokens)
         if cut:
             self.cut = seat
         self._take(seat, tokens, 0 if cut else self._output(seat))
@@ -156,9 +168,9 @@ class PrefillBudget:
     def _take(self, seat: Seat, tokens: int, output_tokens: int) -> None:
         seat.end_tokens = seat.prefix_tokens + tokens
         self.batch.append(seat)
-        whole = self.memory.whole_pages(tokens)
-        self.offset_tokens += whole + self.memory.page_tokens + output_tokens
-        self.taken_tokens += whole + self.memory.page_tokens
+        whole = self._whole(tokens)
+        self.offset_tokens += whole + self.page_tokens + output_tokens
+        self.taken_tokens += whole + self.page_tokens
         self.input_tokens -= whole
         if self.chunk_tokens is not None:
             self.chunk_tokens -= whole

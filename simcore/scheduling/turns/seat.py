@@ -3,25 +3,24 @@
 from dataclasses import dataclass
 
 from simcore.core.request import Request
-from simcore.memory.page_memory import PageHolding
 
 
 @dataclass(slots=True, eq=False)
 class Seat:
-    """A request and what the scheduler knows of it.
+    """A request and what a scheduler of turns knows of it; policies see it as a request.
 
-    ``generated_tokens`` are those of which the results are known. ``known_tokens`` are prompt and output as they were
-    when it was last considered, ``prefix_tokens`` of them were found or computed then, and ``end_tokens`` is where the
-    step planned last ends. ``queued_at`` orders it by when it entered the queue.
+    ``lag_tokens`` of its output are there, but their results are not known yet; ``surplus_tokens`` it was given after
+    its last. ``known_tokens`` are prompt and output as they were when it was last considered, ``prefix_tokens`` of them
+    were found or computed then, and ``end_tokens`` is where the step of prompts ends that was planned last.
     """
 
     request: Request
-    holding: PageHolding
-    ignores_eos: bool = False
-    generated_tokens: int = 0
+    max_output_tokens: int
+    lag_tokens: int = 0
+    surplus_tokens: int = 0
+    key: tuple[float, ...] = ()
     known_tokens: int = 0
     prefix_tokens: int = 0
-    matched_tokens: int = 0
     end_tokens: int = 0
     queued_at: int = 0
     holds_row: bool = False
@@ -44,11 +43,6 @@ class Seat:
         return self.request.prompt_tokens
 
     @property
-    def max_output_tokens(self) -> int:
-        """The request's."""
-        return self.request.max_output_tokens
-
-    @property
     def tenant(self) -> str:
         """The request's."""
         return self.request.tenant
@@ -64,9 +58,19 @@ class Seat:
         return self.request.preemptions
 
     @property
+    def ignores_eos(self) -> bool:
+        """The request's."""
+        return self.request.ignores_eos
+
+    @property
     def tokens_in_memory(self) -> int:
         """Tokens that memory holds of it."""
-        return self.holding.committed_tokens
+        return self.request.tokens_in_memory + self.surplus_tokens
+
+    @property
+    def generated_tokens(self) -> int:
+        """Output tokens whose results are known."""
+        return self.request.generated_tokens - self.lag_tokens
 
     @property
     def text_tokens(self) -> int:
@@ -76,12 +80,12 @@ class Seat:
     @property
     def remaining_tokens(self) -> int:
         """The most that it may still generate."""
-        return self.request.max_output_tokens - self.generated_tokens
+        return self.max_output_tokens - self.generated_tokens
 
     @property
     def ends_by_length(self) -> bool:
         """Whether the next token is sure to be its last."""
-        return self.generated_tokens + 1 >= self.request.max_output_tokens
+        return self.generated_tokens + 1 >= self.max_output_tokens
 
     def consider(self) -> None:
         """Take note of its text as it is now."""

@@ -15,10 +15,10 @@ class Running:
 def test_the_ratio_falls_by_steps_to_its_floor_and_rises_again():
     ratio = NewTokenRatio()
     assert ratio.share(Running(10)) == pytest.approx(0.7)
-    ratio.decoded()
+    ratio.decoded(1)
     assert ratio.ratio == pytest.approx(0.7 - 0.7 * 0.86 / 600)
     for _ in range(1000):
-        ratio.decoded()
+        ratio.decoded(1)
     assert ratio.ratio == pytest.approx(0.098)
     ratio.retracted([Running(100, 30), Running(99, 9)])
     assert ratio.ratio == pytest.approx((39 + 40) / 200)
