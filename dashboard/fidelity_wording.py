@@ -1,6 +1,6 @@
 """How the cells of a fidelity table are shown."""
 
-from fidelity.tables import Cell, Share
+from fidelity.table import Cell, Share
 
 
 def shown(cell: Cell) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fidelity.host_shares import HostShares
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -36,13 +38,14 @@ class Outcome:
     """What a case came to: ``simulated`` by the keys of ``case.measured``, None where the run has no such figure.
 
     ``conditions`` describe the simulated run (see ``fidelity.figures.CONDITIONS``). ``bands`` hold the
-    uncertainty band of a figure where the run states one.
+    uncertainty band of a figure where the run states one. ``host`` tells the host's part, where that is simple.
     """
 
     case: Case
     simulated: Mapping[str, float | None]
     conditions: Mapping[str, float | None]
     bands: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    host: HostShares | None = None
 
     def error(self, key: str) -> float | None:
         """Relative error of a figure, (simulated - measured) / measured."""

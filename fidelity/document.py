@@ -9,7 +9,8 @@ from fidelity.case import Outcome, Refusal
 from fidelity.evaluation import Evaluated, Fidelity
 from fidelity.fitted import FITTED
 from fidelity.replay import Replayed
-from fidelity.tables import Cell, Share, tables
+from fidelity.table import Cell, Share
+from fidelity.tables import tables
 
 SCHEMA_VERSION = 1
 

@@ -10,6 +10,7 @@ from experiments.bands.replay import replay
 from experiments.processes import available_cores, in_processes
 from fidelity.case import Case, Outcome, Refusal
 from fidelity.figures import bands, conditions, figures
+from fidelity.host_shares import host_shares
 from simcore.build.simulation import Simulation
 from simcore.core.errors import CapacityError, ServetwinError
 from simcore.cost.uncertainty import draws
@@ -64,7 +65,9 @@ def simulate_case(case: Case, replays: int = 0) -> Outcome | Refusal:
     if result.summary["counts"]["rejected"]:
         return Refusal(case.name, case.labels, "requests are longer than memory or context allows")
     keys = tuple(case.measured)
-    return Outcome(case, figures(result, keys), conditions(result), bands(result, keys))
+    return Outcome(
+        case, figures(result, keys), conditions(result), bands(result, keys), host_shares(simulation, result)
+    )
 
 
 def _prepared(document: dict[str, Any]) -> Simulation:

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from experiments.bands.bands import LEVEL
 from fidelity.case import Outcome, Refusal
 from fidelity.deviation import coverage, deviation, grouped
 from fidelity.evaluation import Evaluated, Fidelity
-from fidelity.fitted import fitted_note
+from fidelity.left_out_tables import left_out_tables
 from fidelity.replay import Replayed
+from fidelity.table import Cell, Share, Table
 from fidelity.worst import common_traits, worst
 
 TTFT, TPOT = "ttft_s.mean", "tpot_s.mean"
@@ -18,27 +18,6 @@ _NAMES = {TTFT: "TTFT", TPOT: "TPOT"}
 _METRICS = {"ttft_s": "TTFT", "tpot_s": "TPOT", "e2e_s": "E2E", "output_tokens_per_s": "output tokens/s"}
 HOPPER = ("h100-sxm", "h200-sxm")
 GROUPS = ("model", "accelerator", "engine", "version", "tensor_parallel", "lengths", "concurrency")
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share or a relative error; ``signed`` ones are shown with their sign."""
-
-    value: float
-    signed: bool = False
-
-
-Cell = str | int | float | Share | None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A heading, column names, and rows of as many cells; ``note`` is a sentence to go with it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
 
 
 def tables(fidelity: Fidelity) -> list[Table]:
@@ -61,6 +40,7 @@ def _engine_runs(evaluated: Evaluated) -> list[Table]:
     parts = _parts(evaluated.outcomes)
     found.append(_deviations("Engine runs: errors of mean TTFT and mean TPOT", "rows", parts | _subsets(parts)))
     of_known = [outcome for outcome in evaluated.outcomes if outcome.case.labels["harness"] == "known"]
+    found += left_out_tables(of_known)
     found.append(_bands({**parts, "InferenceX rows": of_known, "all": list(evaluated.outcomes)}))
     for name, outcomes in parts.items():
         for label in GROUPS:
@@ -128,9 +108,7 @@ def _bands(groups: dict[str, list[Outcome]]) -> Table:
     columns = ["rows"]
     for metric in _NAMES.values():
         columns += [f"{metric} bands", "below", "inside", "above", "median high / low"]
-    return Table(
-        f"Engine runs: measured values in {LEVEL:.0%} bands", tuple(columns), tuple(rows), fitted_note(groups["all"])
-    )
+    return Table(f"Engine runs: measured values in {LEVEL:.0%} bands", tuple(columns), tuple(rows))
 
 
 def _worst(name: str, outcomes: Sequence[Outcome], key: str) -> Table:

@@ -18,13 +18,16 @@ sys.path.insert(0, str(ROOT))
 
 from dashboard.fidelity_wording import shown  # noqa: E402
 from experiments.bands.bands import LEVEL  # noqa: E402
+from fidelity.deviation import deviation  # noqa: E402
 from fidelity.evaluation import Fidelity, evaluate  # noqa: E402
 from fidelity.fitted import CHOSEN, FITTED  # noqa: E402
 from fidelity.harness import SHORTEST_SHARE  # noqa: E402
+from fidelity.host_fit import TPOT, TTFT, fittable, left_out  # noqa: E402
 from fidelity.replay import Replayed  # noqa: E402
 from fidelity.request_runs import REQUESTS  # noqa: E402
 from fidelity.setups import REQUESTS_PER_CLIENT  # noqa: E402
-from fidelity.tables import Table, tables  # noqa: E402
+from fidelity.table import Table  # noqa: E402
+from fidelity.tables import tables  # noqa: E402
 from simcore.core.errors import ServetwinError  # noqa: E402
 from tools.fidelity_figures import draw_bias, draw_replay, draw_scatter  # noqa: E402
 from tools.page_template import WIDTH, filled  # noqa: E402
@@ -32,9 +35,10 @@ from tools.publishing import publish  # noqa: E402
 
 DATA = Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data"))
 DOCUMENT = "fidelity.md"
+START, END = "<!-- errors: made by tools/fidelity_report.py -->", "<!-- end of errors -->"
 FIGURES = "figures"
 REPLAYS = 12
-BANDED_EVERY = 7
+BANDED_EVERY = 23
 """No multiple or divisor of the numbers of concurrencies and setups in a row of the file."""
 
 
@@ -56,7 +60,39 @@ def main(check: bool) -> int:
         (folder / FIGURES).mkdir(exist_ok=True)
         (folder / DOCUMENT).write_text("\n".join(_lines(fidelity, folder)) + "\n", encoding="utf-8")
 
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    quoted = with_quote(text, quote(fidelity))
+    if not check:
+        readme.write_text(quoted, encoding="utf-8")
+    elif quoted != text:
+        print("README.md quotes other errors than would be written", file=sys.stderr)
+        return publish(write, check) or 1
     return publish(write, check)
+
+
+def quote(fidelity: Fidelity) -> str:
+    """What the README says of errors: those of groups that no constant has seen."""
+    outcomes = fidelity.engine_runs.outcomes if fidelity.engine_runs else ()
+    known = fittable(outcome for outcome in outcomes if outcome.case.labels["harness"] == "known")
+    apart = left_out(known)
+    parts = []
+    for kind, name in (("dense", "dense models"), ("MoE", "mixtures of experts")):
+        chosen = [apart[id(one)] for one in known if one.case.labels["kind"] == kind]
+        medians = [deviation(chosen, key) for key in (TTFT, TPOT)]
+        shares = [f"{found.median:.1%}" for found in medians if found is not None]
+        parts.append(f"{' and '.join(shares)} for {name} ({len(chosen)} rows)")
+    return (
+        "Median errors of mean TTFT and mean TPOT on InferenceX rows whose engine, model and accelerator no fitted "
+        f"constant has seen: {'; '.join(parts)}."
+    )
+
+
+def with_quote(document: str, sentence: str) -> str:
+    """The document with the sentence between its markers."""
+    head, _, rest = document.partition(START)
+    _, _, tail = rest.partition(END)
+    return f"{head}{START}\n{fill(sentence, WIDTH, break_on_hyphens=False)}\n{END}{tail}"
 
 
 def _lines(fidelity: Fidelity, folder: Path) -> Iterator[str]:

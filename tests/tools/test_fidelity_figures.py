@@ -6,7 +6,8 @@ from dashboard.fidelity_wording import shown
 from fidelity.case import Case, Outcome
 from fidelity.replay import Replayed, replay
 from fidelity.request_runs import read_request_run
-from fidelity.tables import TPOT, TTFT, Share
+from fidelity.table import Share
+from fidelity.tables import TPOT, TTFT
 from tests.fidelity.request_run_folder import write_run
 from tools.fidelity_figures import draw_bias, draw_replay, draw_scatter
 
