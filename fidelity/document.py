@@ -6,7 +6,8 @@ from typing import Any
 
 from experiments.bands.bands import LEVEL
 from fidelity.case import Outcome, Refusal
-from fidelity.evaluation import Evaluated, Fidelity
+from fidelity.evaluated import Evaluated
+from fidelity.evaluation import Fidelity
 from fidelity.fitted import FITTED
 from fidelity.replay import Replayed
 from fidelity.table import Cell, Share
@@ -23,6 +24,7 @@ def document(fidelity: Fidelity) -> dict[str, Any]:
         "fitted_constants": list(FITTED),
         "band_level": LEVEL,
         "engine_runs": None if runs is None else _evaluated(runs),
+        "posts": None if fidelity.posts is None else _evaluated(fidelity.posts),
         "per_request": [_replayed(run) for run in fidelity.replayed],
         "references": {reference.title: _evaluated(evaluated) for reference, evaluated in fidelity.references},
         "tables": [

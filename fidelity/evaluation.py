@@ -7,8 +7,10 @@ from pathlib import Path
 from experiments.bands.bands import check_replays
 from fidelity.case import Case, Outcome, Refusal
 from fidelity.engine_runs import read_engine_runs
+from fidelity.evaluated import Evaluated
 from fidelity.execution import Progress, simulate_cases
 from fidelity.harness import case_of
+from fidelity.posts import read_posts
 from fidelity.references import REFERENCES, Reference
 from fidelity.replay import Replayed, replay
 from fidelity.request_runs import read_request_run
@@ -18,20 +20,13 @@ REPEATED = "the figures of a row before, again"
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
-    """The cases of one kind of source, in order; every row read is among ``outcomes`` or ``refusals``."""
-
-    outcomes: tuple[Outcome, ...]
-    refusals: tuple[Refusal, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Fidelity:
     """All that was compared. ``engine_runs`` is None where no file of them was given."""
 
     engine_runs: Evaluated | None
     replayed: tuple[Replayed | Refusal, ...]
     references: tuple[tuple[Reference, Evaluated], ...]
+    posts: Evaluated | None = None
 
 
 def evaluate(
@@ -42,8 +37,9 @@ def evaluate(
     progress: Progress | None = None,
     replays: int = 0,
     banded_every: int = 1,
+    posts: Sequence[Path] = (),
 ) -> Fidelity:
-    """Read, simulate and compare files of engine runs, folders of per-request runs, and the other references.
+    """Read, simulate and compare files of engine runs, folders of per-request runs, posts, and the other references.
 
     Bands are made of so many ``replays``, 0 for none: of per-request runs, and of the first engine run that can be
     simulated and every ``banded_every``-th from it. All files are read before anything runs. Raises ``FileError`` or
@@ -59,13 +55,15 @@ def evaluate(
     sources = [
         (reference, reference.read(references / reference.file)) for reference in REFERENCES if references is not None
     ]
-    cases = [case for items in (read, *(items for _, items in sources)) for case in _cases(items)]
+    posted = [item for path in posts for item in read_posts(path)]
+    cases = [case for items in (read, posted, *(items for _, items in sources)) for case in _cases(items)]
     numbers = [0 if place % banded_every else replays for place in range(sum(1 for _ in _cases(read)))]
     done = dict(zip((id(case) for case in cases), simulate_cases(cases, jobs, progress, numbers), strict=True))
     return Fidelity(
         _evaluated(read, done) if runs else None,
         tuple(replay(run, replays, jobs) for run in folders),
         tuple((reference, _evaluated(items, done)) for reference, items in sources),
+        _evaluated(posted, done) if posts else None,
     )
 
 

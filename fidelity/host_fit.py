@@ -58,17 +58,23 @@ def constants_of(outcomes: Iterable[Outcome], names: Sequence[str] = tuple(HOST_
     return sorted(constant for constant in found if constant[1] > 0)
 
 
-def fit(outcomes: Sequence[Outcome], constants: Sequence[Constant]) -> Fitted:
+def fit(outcomes: Sequence[Outcome], constants: Sequence[Constant], held: float = 0.0) -> Fitted:
     """The constants that runs are nearest to, each group of them counting alike.
+
+    A constant that is ``held`` costs so much as to be moved from one end of its range to the other.
 
     Least squares of log(simulated / measured) of mean TTFT and TPOT, of which large ones count less (soft L1).
     """
     low, high = (np.array([HOST_RANGES[name][side] for name, _ in constants]) for side in (0, 1))
     groups = [group_of(one) for one in outcomes]
     weights = np.array([1 / np.sqrt(groups.count(group)) for group in groups])
-    residuals = partial(_residuals, outcomes, constants, weights, low, high - low)
     start = np.clip((np.array([value for _, value in constants]) - low) / (high - low), 0.01, 0.99)
     scale = float(weights.mean())
+    own = partial(_residuals, outcomes, constants, weights, low, high - low)
+
+    def residuals(place: Float64Array) -> Float64Array:
+        return np.append(own(place), held * scale * (place - start))
+
     found = least_squares(residuals, start, bounds=(0, 1), loss="soft_l1", f_scale=_OUTLIER * scale, max_nfev=30)
     values = low + (high - low) * found.x
     freedom = max(len(found.fun) - len(constants), 1)

@@ -7,8 +7,10 @@ from statistics import median
 from experiments.bands.bands import LEVEL
 from fidelity.case import Outcome, Refusal
 from fidelity.deviation import coverage, deviation, grouped
-from fidelity.evaluation import Evaluated, Fidelity
+from fidelity.evaluated import Evaluated
+from fidelity.evaluation import Fidelity
 from fidelity.left_out_tables import left_out_tables
+from fidelity.post_tables import post_tables
 from fidelity.replay import Replayed
 from fidelity.table import Cell, Share, Table
 from fidelity.worst import common_traits, worst
@@ -25,6 +27,8 @@ def tables(fidelity: Fidelity) -> list[Table]:
     found = []
     if fidelity.engine_runs is not None:
         found += _engine_runs(fidelity.engine_runs)
+    if fidelity.posts is not None:
+        found += [*post_tables(fidelity.posts), *_refused(fidelity.posts.refusals, "Public posts")]
     for run in fidelity.replayed:
         found += _refused([run], run.name) if isinstance(run, Refusal) else _replayed(run)
     for reference, evaluated in fidelity.references:

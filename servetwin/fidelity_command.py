@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +16,11 @@ from dashboard.fidelity_wording import shown
 from fidelity.document import document
 from fidelity.evaluation import evaluate
 from fidelity.fitted import FITTED
+from fidelity.table import Table
 from fidelity.tables import tables
 from servetwin.console import console, plain_table
 from simcore.core.errors import InputError, Phrase
+from simcore.core.outputs import begins_with, replace_text
 
 
 def fidelity(
@@ -32,6 +34,15 @@ def fidelity(
     references: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A folder with the other references (profiles/, measured/).")
     ] = None,
+    posts: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A posted result (scenario.yaml, measured.json), or a folder of them."),
+    ] = None,
+    adapt: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="Fit the host to runs: a file of engine runs, or posted results; repeatable."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="YAML", help="Where --adapt writes the host's constants.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every case as JSON.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
     bands: Annotated[
@@ -42,15 +53,42 @@ def fidelity(
 
     Repeats their runs and tells how far it is off. A row that cannot be simulated is counted with the reason.
     """
-    if not (runs or per_request or references):
-        raise InputError("servetwin fidelity", Phrase("given no files"), "--runs, --per-request or --references")
+    if adapt:
+        _adapt(adapt, out, jobs)
+        return
+    if out is not None:
+        raise InputError("--out", str(out), "--adapt with it")
+    if not (runs or per_request or references or posts):
+        expected = "--runs, --per-request, --posts, --references or --adapt"
+        raise InputError("servetwin fidelity", Phrase("given no files"), expected)
     with _progress_bar(shown=not as_json) as progress:
-        found = evaluate(runs or (), per_request or (), references, jobs, progress, bands)
+        found = evaluate(runs or (), per_request or (), references, jobs, progress, bands, posts=posts or ())
     if as_json:
         sys.stdout.write(json.dumps(document(found), indent=1, allow_nan=False) + "\n")
         return
+    _print_tables(tables(found))
     terminal = console()
-    for table in tables(found):
+    terminal.print("Constants that were fitted to measured runs, these or others:", soft_wrap=True)
+    for constant in FITTED:
+        terminal.print(escape(f"- {constant}"), soft_wrap=True)
+
+
+def _adapt(paths: list[Path], out: Path | None, jobs: int | None) -> None:
+    from fidelity.adaptation import HEADING, adapt  # scipy's optimisers are slow to import
+
+    if out is not None and out.suffix not in (".yaml", ".yml"):
+        raise InputError("--out", str(out), "a file that ends in .yaml")
+    with _progress_bar(shown=True) as progress:
+        found = adapt(paths, jobs, progress)
+    _print_tables(found.tables())
+    if out is not None:
+        replace_text(out, found.document(), begins_with(HEADING.encode()))
+        console().print(f"A scenario takes it by `host: {escape(str(out))}`.", soft_wrap=True)
+
+
+def _print_tables(found: Iterable[Table]) -> None:
+    terminal = console()
+    for table in found:
         terminal.print(f"[bold]{escape(table.title)}[/]", soft_wrap=True)
         printed = plain_table(*table.columns)
         for row in table.rows:
@@ -59,9 +97,6 @@ def fidelity(
         if table.note:
             terminal.print(escape(table.note), soft_wrap=True)
             terminal.print()
-    terminal.print("Constants that were fitted to measured runs, these or others:", soft_wrap=True)
-    for constant in FITTED:
-        terminal.print(escape(f"- {constant}"), soft_wrap=True)
 
 
 @contextmanager

@@ -51,6 +51,7 @@ def main(check: bool) -> int:
             DATA,
             replays=REPLAYS,
             banded_every=BANDED_EVERY,
+            posts=(DATA / "measured" / "public_benchmarks",),
         )
     except ServetwinError as error:
         print(f"tools/fidelity_report.py: {error}", file=sys.stderr)

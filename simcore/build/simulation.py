@@ -19,6 +19,7 @@ from simcore.core.token_gaps import merged
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
+from simcore.engines import version_notices
 from simcore.hardware import Accelerator
 from simcore.metrics.distribution import cumulative_points_of_gaps
 from simcore.metrics.handovers import with_handovers
@@ -233,6 +234,7 @@ class Simulation:
         tokens = (requests["prompt_tokens"] + requests["output_tokens"] // samples)[finished]
         yield from getattr(self.workload, "notices", ())
         for pool in self.pools:
+            yield from version_notices(pool.scenario.engine)
             yield from assumed(pool.scenario, self.workload)
         yield from of_sessions
         for pool in self.pools:

@@ -13,8 +13,10 @@ from simcore.engines.preset import (
     LaunchCounts,
     Padding,
     Producer,
+    default_limits,
     engine_names,
     load_engine,
+    version_notices,
 )
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "LaunchCounts",
     "Padding",
     "Producer",
+    "default_limits",
     "engine_names",
     "load_engine",
+    "version_notices",
 ]

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simcore.core.errors import UnknownNameError
+from simcore.core.errors import InputError, UnknownNameError
 from simcore.core.validation import explain
 from simcore.core.yaml_text import read_yaml
 from simcore.engines.launch import Launch
+from simcore.engines.version import Versions, split_name
 
 DEFAULT_ENGINE = "vllm-v1"
 """The preset of scenarios that name none."""
@@ -127,7 +128,8 @@ class EnginePreset(BaseModel):
     """One file: ``host``, ``scheduler`` and ``memory`` as sections of scenarios, and what no scenario states.
 
     With ``limits_per_data_parallel_rank`` the limits of a step hold for each data-parallel rank; else ranks share them.
-    ``launch`` says how its server is started, where it has one.
+    ``launch`` says how its server is started, where it has one. It is also known by its ``aliases``; of ``versions`` a
+    scenario may name one.
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, frozen=True)
@@ -138,6 +140,8 @@ class EnginePreset(BaseModel):
     scheduler: dict[str, Any]
     memory: dict[str, Any]
     launch: Launch | None = None
+    aliases: list[str] = []
+    versions: Versions | None = None
 
     @property
     def settings(self) -> Mapping[str, Mapping[str, Any]]:
@@ -151,10 +155,44 @@ def engine_names() -> tuple[str, ...]:
 
 
 def load_engine(name: str) -> EnginePreset:
-    """A preset by name; raises ``UnknownNameError`` for another name, ``FileError`` and ``InputError`` for its file."""
-    if name not in engine_names():
-        raise UnknownNameError("engine", name, engine_names())
-    return _read(str(FOLDER / f"{name}{_SUFFIX}"))
+    """A preset by name, or an engine's version as ``vllm@0.12``.
+
+    Raises ``UnknownNameError`` for another name, ``FileError`` and ``InputError`` for its file, and ``InputError`` for
+    a version of an engine whose preset knows none.
+    """
+    base, version = split_name(name)
+    preset = _read(str(FOLDER / f"{_file_name(base)}{_SUFFIX}"))
+    if version is None:
+        return preset
+    if preset.versions is None:
+        raise InputError("engine", name, f"{base} without a version, as its preset knows none")
+    return preset.model_copy(update={"host": preset.host | preset.versions.host(version)})
+
+
+def default_limits(engine: str, accelerator: str, memory_gib: float) -> dict[str, int]:
+    """The limits of a step of an engine's version on an accelerator; nothing where no version is named."""
+    preset, version = load_engine(engine), split_name(engine)[1]
+    return {} if version is None or preset.versions is None else preset.versions.limits_on(accelerator, memory_gib)
+
+
+def version_notices(engine: str) -> tuple[str, ...]:
+    """That another version stands for the one that is named, if so."""
+    preset, (name, version) = load_engine(engine), split_name(engine)
+    stand_in = None if version is None or preset.versions is None else preset.versions.stand_in(version)
+    if stand_in is None:
+        return ()
+    return (f"{name} {version} is not among the versions that its preset knows: {stand_in} stands for it.",)
+
+
+def _file_name(base: str) -> str:
+    """The preset of a name or alias."""
+    names = engine_names()
+    if base in names:
+        return base
+    found = next((name for name in names if base in _read(str(FOLDER / f"{name}{_SUFFIX}")).aliases), None)
+    if found is None:
+        raise UnknownNameError("engine", base, names)
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from simcore.core.errors import FileError, InputError
 from simcore.core.validation import explain
 from simcore.core.yaml_text import parse_yaml, read_yaml, yaml_problem
-from simcore.engines import DEFAULT_ENGINE, engine_names, load_engine
+from simcore.engines import DEFAULT_ENGINE, default_limits, engine_names, load_engine
+from simcore.hardware import accelerator_names, load_accelerator
 from simcore.scenario.plain_data import MOST_LEVELS, plain_data
 from simcore.scenario.policy_choice import (
     complete_policy,
@@ -29,7 +30,17 @@ def read_scenario(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         found = "is empty" if document is None else "holds no mapping"
         raise FileError(path, f"{found}, expected a mapping of model, cluster, workload and so on")
+    if isinstance(document.get("host"), str):
+        document["host"] = _host_file(path.parent / document["host"])
     return document
+
+
+def _host_file(path: Path) -> dict[str, Any]:
+    """The section ``host`` of a file of its own, such as ``servetwin fidelity --adapt`` writes."""
+    found = read_yaml(path)
+    if not isinstance(found, dict) or list(found) != ["host"] or not isinstance(found["host"], dict):
+        raise FileError(path, "expected a mapping with the section host and nothing else")
+    return found["host"]
 
 
 def override(document: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
@@ -95,7 +106,7 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
     if not isinstance(engine, str):
         raise InputError("engine", engine, f"one of {', '.join(engine_names())}")
     preset = load_engine(engine)
-    complete = merged(preset.settings, _with_named_policies(document))
+    complete = merged(_with_limits(preset.settings, engine, document), _with_named_policies(document))
     try:
         scenario = Scenario.model_validate(complete)
     except ValidationError as error:
@@ -129,6 +140,18 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
     cache = cache.model_copy(update={"eviction": eviction})
     memory = scenario.memory.model_copy(update={"prefix_cache": cache})
     return scenario.model_copy(update={"scheduler": scheduler, "cluster": cluster, "memory": memory})
+
+
+def _with_limits(
+    settings: Mapping[str, Mapping[str, Any]], engine: str, document: Mapping[str, Any]
+) -> Mapping[str, Mapping[str, Any]]:
+    """The settings with the limits of an engine's version on the accelerator of a document, if both are known."""
+    cluster = document.get("cluster")
+    name = cluster.get("accelerator") if isinstance(cluster, Mapping) else None
+    if not isinstance(name, str) or name not in accelerator_names():
+        return settings
+    limits = default_limits(engine, name, load_accelerator(name).memory_bytes / 2**30)
+    return merged(settings, {"scheduler": {"batching": limits}}) if limits else settings
 
 
 def _batching_stated(document: Mapping[str, Any]) -> Collection[str]:
