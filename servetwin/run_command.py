@@ -8,7 +8,6 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.bands.bands import check_replays
 from servetwin.api import prepare, run_prepared, save
@@ -85,6 +84,8 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[int], None] | None]:
     if not (shown and terminal.is_terminal):
         yield None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.completed:,} requests"), TimeElapsedColumn())
     with Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task("", total=None)
