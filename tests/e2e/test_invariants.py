@@ -4,12 +4,15 @@
 """
 
 import os
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from simcore.metrics.definitions import PERCENTILES
+from simcore.scheduling.state import SchedulerState
 from simcore.workload import ClosedLoop
 from tests.e2e.scenarios import (
     ALL_WINDOWS,
@@ -45,11 +48,47 @@ def true_lengths(scenario, folder):
     return tuple(np.concatenate([getattr(b, name) for b in batches]) for name in ("prompt_tokens", "output_tokens"))
 
 
+@contextmanager
+def noting_who_is_preempted_after_the_end():
+    """Requests that scheduling ahead preempts though they have their last token: they are done, and lose nothing."""
+    found, preempt = [], SchedulerState.preempt
+
+    def noting(state, request, *arguments):
+        if request.number in state.ending:
+            found.append(request.number)
+        preempt(state, request, *arguments)
+
+    with patch.object(SchedulerState, "preempt", noting):
+        yield found
+
+
+PREEMPTED_AFTER_THE_END = {
+    "model": "gemma-3-27b",
+    "cluster": {"accelerator": "h100-sxm", "replicas": 1},
+    "memory": {"num_gpu_blocks": 77, "block_size_tokens": 1, "prefix_caching": False},
+    "scheduler": {
+        "batching": {"name": "chunked-prefill", "max_batched_tokens": 17, "max_running_requests": 8},
+        "reserve_whole_prompt": False,
+    },
+    "workload": synthetic({"name": "poisson", "rate_per_s": 100 / 3}, 1, (1, 19), requests=30),
+    "measurement": {},
+}
+
+
+def test_a_request_may_be_preempted_after_its_last_token(folder):
+    with noting_who_is_preempted_after_the_end() as had_ended:
+        result = run(PREEMPTED_AFTER_THE_END, folder, check=True)
+    assert len(had_ended) == 1
+    assert result.requests["state"][had_ended[0]] == "finished"
+    assert result.summary["preemptions"]["total"] == result.requests["preemptions"].sum() + 1
+
+
 @settings(max_examples=SCENARIOS, deadline=None, derandomize=True)
 @given(scenario=random_scenarios())
 @hard_examples
 def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
-    result = run(scenario, folder, check=True)
+    with noting_who_is_preempted_after_the_end() as had_ended:
+        result = run(scenario, folder, check=True)
     summary, requests, steps = result.summary, result.requests, result.steps
     counts = summary["counts"]
     prompts, outputs = true_lengths(scenario, folder)
@@ -97,7 +136,7 @@ def test_nothing_is_lost_and_nothing_comes_before_its_cause(scenario, folder):
     assert (steps["used_blocks"] <= summary["kv"]["peak_used_blocks"]).all()
     busy_s = (steps["end_s"] - steps["start_s"]).sum()
     assert busy_s <= summary["run"]["simulated_s"] * scenario["cluster"]["replicas"] * (1 + 1e-12)
-    assert summary["preemptions"]["total"] == requests["preemptions"].sum()
+    assert summary["preemptions"]["total"] == requests["preemptions"].sum() + len(had_ended)
     assert summary["preemptions"]["requests"] == (requests["preemptions"] > 0).sum()
 
 
