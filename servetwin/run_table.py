@@ -33,6 +33,8 @@ def print_run(result: Result, console: Console) -> None:
         print_table(_tenants(summary["fairness"]), console)
     if "pools" in summary:
         print_table(_pools(summary["pools"]), console)
+    if "faults" in summary:
+        console.print(_faults(summary["faults"]))
     if "handover" in summary:
         console.print(_handover(summary["handover"]), soft_wrap=True)
     for warning in summary["warnings"]:
@@ -172,6 +174,14 @@ def _pools(pools: dict[str, Any]) -> Table:
             f"{pool['usd_per_h']:.2f}",
         )
     return table
+
+
+def _faults(figures: dict[str, Any]) -> str:
+    """What went wrong."""
+    return (
+        f"faults: {len(figures['events']):,} crashes, {figures['replica_down_s']:,.1f} s of a replica down, "
+        f"{figures['interrupted_requests']:,} requests interrupted, {figures['given_up_requests']:,} given up"
+    )
 
 
 def _handover(figures: dict[str, Any]) -> str:

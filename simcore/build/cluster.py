@@ -1,7 +1,9 @@
 """The replicas of a scenario on the virtual clock."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from simcore.build.pool import PreparedPool
 from simcore.build.replica import ReplicaParts, further_batch, replica_parts
@@ -12,6 +14,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.recording.recorder import Recorder
 from simcore.scheduling.offloading import Offloading
 from simcore.service.clock import Clock
+from simcore.service.mortal_replica import MortalReplica
 from simcore.service.pipeline import InFlightBatch, Pipeline
 from simcore.service.replica import Replica
 from simcore.service.replica_config import ReplicaConfig
@@ -26,11 +29,11 @@ _REPLICAS: dict[Role, type[Replica]] = {"mixed": Replica, "prefill": PrefillRepl
 class ReplicaGroup:
     """The replicas of a pool, all batches that they have in flight, their stages, and what lies below their memory.
 
-    A replica without pipeline stages has one batch: itself.
+    A replica without pipeline stages has one batch: itself. Batches of replicas that have been replaced are there too.
     """
 
     replicas: tuple[Replica, ...]
-    batches: tuple[Replica, ...]
+    batches: list[Replica]
     pipelines: tuple[Pipeline, ...]
     offloadings: tuple[Offloading, ...]
 
@@ -40,11 +43,20 @@ class SimulatedCluster:
     """The replicas of a service, pool by pool."""
 
     pools: tuple[ReplicaGroup, ...]
+    make: Callable[[int], tuple[int, MortalReplica]] | None = None
+    """Makes another replica of a number, and says of which pool it is; None where none is ever replaced."""
+
+    def rebuild(self, index: int) -> MortalReplica:
+        """A replica to take the place of the one of this number, its caches empty."""
+        assert self.make is not None
+        pool, replica = self.make(index)
+        self.pools[pool].batches.append(replica)
+        return replica
 
     @classmethod
     def of_one(cls, replica: Replica, offloading: Offloading) -> "SimulatedCluster":
         """A cluster of one replica."""
-        return cls((ReplicaGroup((replica,), (replica,), (), (offloading,)),))
+        return cls((ReplicaGroup((replica,), [replica], (), (offloading,)),))
 
     @property
     def replicas(self) -> tuple[Replica, ...]:
@@ -73,19 +85,31 @@ def build_cluster(
     """All replicas of all pools, their prefix caches warmed up, ready for requests."""
     alone = sum(pool.replicas for pool in pools) == 1
     groups: list[ReplicaGroup] = []
+    configs: list[ReplicaConfig] = []
     first = 0
     for pool in pools:
+        faulty = bool(pool.scenario.faults)
         config = ReplicaConfig(
             to_ns(pool.scenario.measurement.warmup_s),
-            alone,
+            alone and not faulty,
             fast_forward,
             check,
             pool.scenario.host.async_scheduling,
-            pool.scenario.workload.gives_up,
+            pool.scenario.workload.gives_up or faulty,
         )
         groups.append(_group(clock, recorder, pool, workload, config, first))
+        configs.append(config)
         first += pool.replicas
-    return SimulatedCluster(tuple(groups))
+    shares_content = has_contents(workload)
+
+    def make(index: int) -> tuple[int, MortalReplica]:
+        place = bisect_right(list(accumulate(pool.replicas for pool in pools)), index)
+        pool, config = pools[place], configs[place]
+        late = config.async_scheduling
+        parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content, ends_late=late)
+        return place, MortalReplica(clock, index, parts.scheduler, pool.cost, recorder, config)
+
+    return SimulatedCluster(tuple(groups), make)
 
 
 def _group(
@@ -98,17 +122,18 @@ def _group(
     shares_content = has_contents(workload)
     # a pipeline plans a batch when its first stage is free
     late = config.async_scheduling and pool.pipeline is None
+    kind = MortalReplica if pool.scenario.faults else _REPLICAS[pool.role]
     for index in range(first, first + pool.replicas):
         parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content, ends_late=late)
         warm_up(parts.memory, pool.scenario, workload)
         offloadings.append(parts.offloading)
         if pool.pipeline is None:
-            replicas.append(_REPLICAS[pool.role](clock, index, parts.scheduler, pool.cost, recorder, config))
+            replicas.append(kind(clock, index, parts.scheduler, pool.cost, recorder, config))
         else:
             pipelines.append(_pipeline(clock, index, parts, pool.cost, recorder, config, pool.pipeline))
             replicas.append(pipelines[-1].lanes[0])
-    batches = [lane for pipeline in pipelines for lane in pipeline.lanes] or replicas
-    return ReplicaGroup(tuple(replicas), tuple(batches), tuple(pipelines), tuple(offloadings))
+    lanes: list[Replica] = [lane for pipeline in pipelines for lane in pipeline.lanes]
+    return ReplicaGroup(tuple(replicas), lanes or list(replicas), tuple(pipelines), tuple(offloadings))
 
 
 def _pipeline(

@@ -10,6 +10,7 @@ from policies.admission import Admission
 from simcore.build.assumed import assumed, too_long_a_context
 from simcore.build.cluster import SimulatedCluster, build_cluster
 from simcore.build.disaggregation import build_handovers, check_roles, entry_stage
+from simcore.build.faults import build_crashes, check_faults
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.core.clock import to_ns
@@ -91,6 +92,7 @@ class Simulation:
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         pools = tuple(prepare_pools(scenario, spec, workload))
         check_roles(scenario, pools, workload)
+        check_faults(scenario, pools)
         return cls(scenario, workload, _max_context_tokens(scenario, spec), pools)
 
     def of_pool(self, name: str) -> "Simulation":
@@ -148,7 +150,8 @@ class Simulation:
         ]
         handovers = build_handovers(scenario, self.pools, cluster, clock, recorder)
         entry = entry_stage(scenario, self.pools, cluster, samples_per_request(self.workload))
-        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers)
+        crashes = build_crashes(scenario, cluster, entry, clock, recorder)
+        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers, crashes)
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -200,6 +203,7 @@ class Simulation:
             transfers=transfers,
             measured_on=measured_on,
             handovers=handovers,
+            crashes=router.crash_records,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
@@ -221,7 +225,7 @@ class Simulation:
                 kv_bytes_per_token=pool.kv_bytes_per_token,
                 work=tuple(batch.log.work for batch in group.batches),
                 ranges=tuple(batch.log.ranges for batch in group.batches),
-                peak_used_blocks=max(replica.scheduler.memory.peak_used_blocks for replica in group.replicas),
+                peak_used_blocks=max(batch.scheduler.memory.peak_used_blocks for batch in group.batches),
                 offloadings=group.offloadings,
                 pipelines=group.pipelines,
             )

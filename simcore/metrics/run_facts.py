@@ -14,6 +14,7 @@ from simcore.metrics.arrays import Mask
 from simcore.recording.handover_log import HandoverRow
 from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
+from simcore.service.crashes import CrashRecord
 from simcore.service.pipeline import Pipeline
 from simcore.service.replica_limits import Role
 
@@ -46,6 +47,11 @@ class PoolFacts:
     def replicas(self) -> int:
         """How many there are."""
         return self.scenario.cluster.replicas
+
+    @property
+    def batches(self) -> int:
+        """Batches that all replicas have in flight."""
+        return self.replicas * self.scenario.cluster.pipeline_parallel
 
     @property
     def priced(self) -> StepCost | PipelineCost:
@@ -95,6 +101,7 @@ class RunFacts:
     transfers: Columns = field(default_factory=dict)
     measured_on: str | None = None
     handovers: Sequence[HandoverRow] | None = None
+    crashes: Sequence[CrashRecord] = ()
     warnings: tuple[str, ...] = ()
 
     @property

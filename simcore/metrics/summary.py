@@ -11,6 +11,7 @@ import numpy as np
 from simcore.core.result import Columns
 from simcore.core.token_gaps import CountedGaps
 from simcore.metrics.fairness import fairness
+from simcore.metrics.faults import fault_figures
 from simcore.metrics.handovers import handover_figures
 from simcore.metrics.kv_memory import kv_figures
 from simcore.metrics.measured import MeasuredRun
@@ -88,6 +89,8 @@ def summarise(
         summary["pools"] = pools
     if facts.handovers is not None:
         summary["handover"] = handover_figures(requests, facts.handovers, start_s)
+    if facts.crashes:
+        summary["faults"] = fault_figures(facts.crashes, end_s)
     _add_figures(summary, run)
     summary["cost"]["price_source"] = facts.price_source
     summary |= {"warnings": [*_warnings(run, summary), *facts.warnings], "notices": list(facts.notices)}

@@ -14,7 +14,7 @@ from simcore.service.pipeline import Pipeline
 def utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: float) -> dict[str, Any]:
     """The section ``utilisation`` of a summary."""
     work = [each for pool in facts.pools for each in pool.work]
-    time_s = end_s * len(work)
+    time_s = end_s * sum(pool.batches for pool in facts.pools)
     span_s = steps["end_s"] - steps["start_s"]
     busy_s = float(span_s.sum())
     step_count = sum(each.steps for each in work)
@@ -48,7 +48,7 @@ def _done(facts: RunFacts, of_pool: Callable[[PoolFacts], float]) -> float:
 
 def _possible(facts: RunFacts, end_s: float, peak_per_s: Callable[[PoolFacts], float]) -> float:
     """What all replicas could have done at their peaks."""
-    return sum(peak_per_s(pool) * (end_s * len(pool.work)) for pool in facts.pools)
+    return sum(peak_per_s(pool) * (end_s * pool.batches) for pool in facts.pools)
 
 
 def _pipeline(pipelines: Sequence[Pipeline], end_s: float) -> dict[str, Any]:

@@ -137,7 +137,9 @@ class Handovers:
     def _ask_for_room(self, handover: _Handover) -> None:
         request = handover.request
         refusals = self.stage.refusals(request, handover.output_tokens)
-        handover.target_place = self.stage.pick(request, refusals)
+        place = self.stage.pick(request, refusals)
+        assert place is not None  # none of them is ever down
+        handover.target_place = place
         target = self.stage.replicas[handover.target_place]
         assert isinstance(target, DecodeReplica)
         handover.target = target

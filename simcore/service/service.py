@@ -17,6 +17,7 @@ from simcore.recording.recorder import Recorder
 from simcore.service.api_server import ApiServer
 from simcore.service.client_timeouts import ClientTimeouts, Holder
 from simcore.service.clock import ARRIVAL, Alarm, Clock
+from simcore.service.crashes import Crashes, CrashRecord
 from simcore.service.handovers import Handovers
 from simcore.service.roles import PrefillReplica
 from simcore.service.service_counts import ServiceCounts
@@ -24,6 +25,7 @@ from simcore.service.stage import Refusals, Stage
 from simcore.workload.batch import NO_OUTPUT_LIMIT, NO_TIMEOUT_NS, ClosedLoop, OpenLoop, RequestBatch
 
 TOO_LONG = "prompt and output exceed the context limit"
+NONE_UP = "no replica that could serve it was up"
 NO_REPLICA = -1
 
 Progress = Callable[[int], None]
@@ -47,22 +49,25 @@ class Router:
         recorder: Recorder,
         admission: Sequence[Admission] = (),
         handovers: Handovers | None = None,
+        crashes: Crashes | None = None,
     ) -> None:
         self._clock = clock
         self._entry = entry
         self._handovers = handovers
+        self._crashes = crashes
         self._admission = admission
         stages = [entry] if handovers is None else [entry, handovers.stage]
         for stage in stages:
-            if admission or stage.routing.follows_requests:
-                for place, replica in enumerate(stage.replicas):
-                    finished = partial(self._note_finished, stage, place)
-                    replica.requests.tell(finished, partial(self._note_dropped, stage, place))
+            for place in range(len(stage.replicas)):
+                self._follow(stage, place)
+        if crashes is not None:
+            crashes.resend = self._resend
+            crashes.on_replaced = partial(self._follow, entry)
+            crashes.on_dropped = self._note_given_up
         if handovers is not None:
             self._connect(handovers)
-        self._replicas = [replica for stage in stages for replica in stage.replicas]
-        schedulers = [replica.scheduler for replica in self._replicas]
-        self._service = ServiceCounts([each.view for each in schedulers], [each.memory for each in schedulers])
+        self._replicas = entry.replicas if handovers is None else [*entry.replicas, *handovers.stage.replicas]
+        self._service = ServiceCounts(self._replicas)
         self._max_context_tokens = max_context_tokens
         self._recorder = recorder
         self._client_timeouts = ClientTimeouts(clock)
@@ -80,17 +85,24 @@ class Router:
         elif self._admission and (reason := self._rejection(request)) is not None:
             self._reject(request, reason)
         else:
-            self._send_on(request, output_tokens, self._entry.pick(request, refusals))
+            self._send_on(request, output_tokens, refusals)
 
     @property
     def handover_rows(self) -> Sequence[HandoverRow] | None:
         """Who went from one replica to another; None where nobody does."""
         return None if self._handovers is None else self._handovers.log.rows
 
+    @property
+    def crash_records(self) -> Sequence[CrashRecord]:
+        """What each crash did."""
+        return () if self._crashes is None else self._crashes.records
+
     def close(self) -> None:
         """Hand to the recorder whom the end of the run cut off on the way between replicas."""
         if self._handovers is not None:
             self._handovers.close()
+        if self._crashes is not None:
+            self._crashes.close()
 
     def _refusals(self, request: Request, output_tokens: int) -> Refusals:
         """Why each kind of replica could not serve a request; prefill replicas if none could decode it."""
@@ -103,7 +115,16 @@ class Router:
         reason = next(iter(decoding.values()))
         return {limits: reason if limits.prefills_only else own for limits, own in refusals.items()}
 
-    def _send_on(self, request: Request, output_tokens: int, place: int) -> None:
+    def _resend(self, request: Request, output_tokens: int) -> None:
+        """Send on a request that lost its replica."""
+        self._send_on(request, output_tokens, self._entry.refusals(request, output_tokens))
+
+    def _send_on(self, request: Request, output_tokens: int, refusals: Refusals) -> None:
+        place = self._entry.pick(request, refusals)
+        if place is None:
+            self._note_given_up(request)
+            self._reject(request, NONE_UP)
+            return
         replica = self._entry.replicas[place]
         holder: Holder = replica
         if self._handovers is not None and isinstance(replica, PrefillReplica):
@@ -117,6 +138,12 @@ class Router:
     def _watch(self, request: Request, holder: Holder) -> None:
         if min(request.first_token_due_ns, request.due_ns) < FOREVER:
             self._client_timeouts.watch(request, holder)
+
+    def _follow(self, stage: Stage, place: int) -> None:
+        """Hear of the ends of requests at a replica, where anybody wants to know."""
+        if self._admission or stage.routing.follows_requests:
+            finished = partial(self._note_finished, stage, place)
+            stage.replicas[place].requests.tell(finished, partial(self._note_dropped, stage, place))
 
     def _connect(self, handovers: Handovers) -> None:
         """Have prefill replicas tell of the prompts that they compute, and follow those that leave them."""

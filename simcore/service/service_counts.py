@@ -2,30 +2,29 @@
 
 from collections.abc import Sequence
 
-from policies.views import ReplicaView
-from simcore.memory import KVMemory
+from simcore.service.replica import Replica
 
 
 class ServiceCounts:
-    """The ``ServiceView`` of policies, over the views of all replicas and their memory."""
+    """The ``ServiceView`` of policies, over all replicas that are there now."""
 
-    __slots__ = ("_memories", "_views")
+    __slots__ = ("_replicas",)
 
-    def __init__(self, views: Sequence[ReplicaView], memories: Sequence[KVMemory]) -> None:
-        self._views = views
-        self._memories = memories
+    def __init__(self, replicas: Sequence[Replica]) -> None:
+        self._replicas = replicas
 
     @property
     def waiting_requests(self) -> int:
         """Requests in the queues of all replicas."""
-        return sum(view.waiting_requests for view in self._views)
+        return sum(replica.scheduler.view.waiting_requests for replica in self._replicas)
 
     @property
     def running_requests(self) -> int:
         """Requests that hold KV memory on any replica."""
-        return sum(view.running_requests for view in self._views)
+        return sum(replica.scheduler.view.running_requests for replica in self._replicas)
 
     @property
     def kv_used_share(self) -> float:
         """Share of the KV blocks not pinned that are in use, on the replica where it is greatest."""
-        return max(1 - memory.free_blocks / memory.unpinned_blocks for memory in self._memories)
+        memories = (replica.scheduler.memory for replica in self._replicas)
+        return max(1 - memory.free_blocks / memory.unpinned_blocks for memory in memories)

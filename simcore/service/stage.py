@@ -22,26 +22,56 @@ class Stage:
         self, replicas: Sequence[Replica], limits: Sequence[ReplicaLimits], routing: Routing, samples: int = 1
     ) -> None:
         check_capabilities(type(routing))
-        self.replicas = replicas
+        self.replicas = list(replicas)
         self.routing = routing
         self._limits = limits
         self._kinds_of_limits = tuple(dict.fromkeys(limits))
         self._views = [ReplicaAsRouted(replica) for replica in replicas]
         self._samples = samples
+        self._up = [True] * len(replicas)
+        self._all_up = True
         self._latest: tuple[int, int] | None = None
 
     def refusals(self, request: Request, output_tokens: int) -> Refusals:
         """Why each kind of replica could not serve a request that would generate so much; None where it could."""
         return {limits: limits.refusal(request, output_tokens) for limits in self._kinds_of_limits}
 
-    def pick(self, request: Request, refusals: Refusals) -> int:
-        """The place of the replica that takes a request, which some kind does not refuse."""
+    def is_up(self, place: int) -> bool:
+        """Whether the replica at a place takes requests."""
+        return self._up[place]
+
+    def set_up(self, place: int, up: bool = True) -> None:
+        """Let the replica at a place take requests, or none."""
+        self._up[place] = up
+        self._all_up = all(self._up)
+
+    def replace(self, place: int, replica: Replica, up: bool) -> None:
+        """Put another replica, which has no requests yet, at a place."""
+        self.replicas[place] = replica
+        self._views[place] = ReplicaAsRouted(replica)
+        self.set_up(place, up)
+
+    def _fewest_requests(self, refusals: Refusals) -> int | None:
+        """Of the replicas that are up and do not refuse a request, that with the fewest; None without any."""
+        open_to = [place for place, limits in enumerate(self._limits) if self._up[place] and refusals[limits] is None]
+        return min(open_to, key=lambda place: len(self.replicas[place].requests.by_number), default=None)
+
+    def pick(self, request: Request, refusals: Refusals) -> int | None:
+        """The place of the replica that takes a request, which some kind does not refuse; None if none is up.
+
+        In place of one that is down, that with the fewest requests takes it.
+        """
         whole = request.number // self._samples
         if self._samples == 1 or self._latest is None or self._latest[0] != whole:
             self._latest = whole, self.routing.choose(ReadOnlyRequest(request), self._views)
         place = self._latest[1]
         while refusals[self._limits[place]] is not None:
             place = (place + 1) % len(self._limits)
+        if not self._all_up and not self._up[place]:
+            found = self._fewest_requests(refusals)
+            if found is None:
+                return None
+            place = found
         if self.routing.follows_requests:
             self.routing.sent(ReadOnlyRequest(request), place)
         return place

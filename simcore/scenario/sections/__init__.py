@@ -7,6 +7,7 @@ from simcore.scenario.sections.bounds import with_whole_keys
 from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
 from simcore.scenario.sections.document import Scenario
+from simcore.scenario.sections.faults import Crash, Retries
 from simcore.scenario.sections.memory import Memory
 from simcore.scenario.sections.network import Handover, Network
 from simcore.scenario.sections.pools import Pool
@@ -20,6 +21,7 @@ from simcore.scenario.sections.tiers import CpuTier, HostLink, StorageTier
 __all__ = [
     "Cluster",
     "CpuTier",
+    "Crash",
     "Devices",
     "Efficiency",
     "Handover",
@@ -35,6 +37,7 @@ __all__ = [
     "PrefixCache",
     "Pricing",
     "Retention",
+    "Retries",
     "Scenario",
     "SchedulerSection",
     "StorageTier",

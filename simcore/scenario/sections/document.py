@@ -8,6 +8,7 @@ from simcore.engines import DEFAULT_ENGINE
 from simcore.scenario.sections.bounds import Count
 from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
+from simcore.scenario.sections.faults import Crash, Retries
 from simcore.scenario.sections.memory import Memory
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
@@ -44,6 +45,10 @@ class Scenario(Section):
     """Where prices of kernels come from."""
     efficiency: Efficiency = Efficiency()
     """How near kernels come to the datasheet."""
+    faults: list[Crash] | None = None
+    """What goes wrong, and when. By default nothing does."""
+    retries: Retries | None = None
+    """What becomes of requests whose replica crashes."""
     slo: Objectives = Objectives()
     """Service level objectives."""
     measurement: Measurement = Measurement()

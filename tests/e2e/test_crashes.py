@@ -1,0 +1,126 @@
+"""Whole runs in which replicas crash: each request has one outcome, tokens come once, jumps change nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simcore.build.cluster import build_cluster
+from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError
+from simcore.recording.recorder import Recorder
+from simcore.service.clock import Clock
+from simcore.service.crashes import CRASHED
+from simcore.service.service import NONE_UP
+from tests.e2e.scenarios import differences, run
+
+SCENARIO = {
+    "model": "smollm2-135m",
+    "cluster": {"accelerator": "l4", "replicas": 3, "routing": "least-requests"},
+    "workload": {
+        "requests": 100,
+        "arrivals": {"name": "poisson", "rate_per_s": 100.0},
+        "prompt_tokens": {"name": "uniform", "low": 1, "high": 300},
+        "output_tokens": {"name": "uniform", "low": 1, "high": 80},
+    },
+}
+
+
+def crash(replica, at_s, restart_after_s=None):
+    found = {"name": "crash", "replica": replica, "at_s": at_s}
+    return found if restart_after_s is None else found | {"restart_after_s": restart_after_s}
+
+
+@st.composite
+def scenarios(draw):
+    times_s = st.floats(0.0, 1.5)
+    crashes = st.builds(crash, st.integers(0, 2), times_s, st.none() | st.floats(0.001, 0.5))
+    workload = SCENARIO["workload"] | draw(st.sampled_from([{}, {"timeout_s": 0.4}]))
+    closed = {"arrivals": {"name": "closed-loop", "concurrency": 20}}
+    shared = {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 48}}]}
+    workload |= draw(st.sampled_from([{}, closed, shared]))
+    routings = ["round-robin", "least-requests", "least-tokens", "prefix-affinity", "power-of-two"]
+    return SCENARIO | {
+        "seed": draw(st.integers(0, 1000)),
+        "engine": draw(st.sampled_from(["vllm-v1", "sglang", "orca"])),
+        "memory": draw(st.sampled_from([{}, {"block_size_tokens": 16, "num_gpu_blocks": 60}])),
+        "scheduler": {"ordering": draw(st.sampled_from(["fcfs", "vtc", "srpt"]))},
+        "measurement": draw(st.sampled_from([{}, {"end_s": 0.8}])),
+        "cluster": SCENARIO["cluster"] | {"routing": draw(st.sampled_from(routings))},
+        "workload": workload,
+        "faults": draw(st.lists(crashes, min_size=1, max_size=5)),
+        "retries": {"attempts": draw(st.integers(0, 2)), "delay_s": draw(st.sampled_from([0.0, 0.05]))},
+    }
+
+
+@settings(max_examples=15, deadline=None)
+@given(scenarios())
+def test_each_request_has_one_outcome_and_nothing_is_left_behind(tmp_path_factory, scenario):
+    simulation = Simulation.prepare(scenario, tmp_path_factory.getbasetemp())
+    clock, recorder = Clock(), Recorder()
+    cluster = build_cluster(clock, recorder, simulation.pools, simulation.workload, fast_forward=True, check=True)
+    result = simulation.run_on(clock, recorder, cluster)
+    requests = result.requests
+    assert len(set(requests["request_id"].tolist())) == len(requests["request_id"])
+    assert ((requests["reason"] != "") == (requests["state"] == "rejected")).all()
+    finished = requests["state"] == "finished"
+    if finished.all():
+        gaps = result.summary["metrics"]["itl_s"]["count"]
+        assert gaps == np.maximum(requests["output_tokens"] - 1, 0).sum()
+    if "end_s" not in scenario["measurement"]:
+        assert len(requests["request_id"]) == 100
+        assert not (requests["state"] == "unfinished").any()
+        for batch in cluster.batches:
+            assert not batch.requests.by_number
+    assert not differences(result, simulation.run(fast_forward=False, check=True))
+
+
+def test_a_crash_sends_requests_to_the_others_until_the_replica_is_back(tmp_path):
+    result = run(SCENARIO | {"faults": [crash(1, 0.3, 0.4)]}, tmp_path)
+    figures, requests = result.summary["faults"], result.requests
+    assert result.summary["counts"]["finished"] == 100
+    assert figures["interrupted_requests"] > 0
+    assert figures["replica_down_s"] == pytest.approx(0.4)
+    assert (requests["preemptions"] > 0).any()
+    steps = result.steps
+    own = steps["replica"] == 1
+    assert not (own & (steps["start_s"] > 0.3) & (steps["start_s"] < 0.7)).any()
+    assert (own & (steps["start_s"] >= 0.7)).any()
+
+
+def test_without_retries_those_that_are_interrupted_are_rejected(tmp_path):
+    result = run(SCENARIO | {"faults": [crash(1, 0.3)], "retries": {"attempts": 0}}, tmp_path)
+    figures, counts = result.summary["faults"], result.summary["counts"]
+    assert counts["rejected_by_reason"] == {CRASHED: figures["interrupted_requests"]}
+    assert figures["given_up_requests"] == figures["interrupted_requests"] > 0
+
+
+def test_with_nobody_up_requests_are_turned_away(tmp_path):
+    result = run(SCENARIO | {"faults": [crash(k, 0.5) for k in range(3)]}, tmp_path)
+    counts = result.summary["counts"]
+    assert set(counts["rejected_by_reason"]) == {NONE_UP}
+    assert counts["finished"] + counts["rejected"] == 100
+    late = result.requests["arrival_s"] > 0.5
+    assert (result.requests["state"][late] == "rejected").all()
+
+
+def test_a_crash_after_all_is_done_changes_nothing(tmp_path):
+    quiet, late = run(SCENARIO, tmp_path), run(SCENARIO | {"faults": [crash(0, 1000.0)]}, tmp_path)
+    for name, column in quiet.requests.items():
+        np.testing.assert_array_equal(late.requests[name], column)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"faults": [crash(3, 1.0)]}, r"faults\.0\.replica is 3, expected at most 2, the last of 3 replicas"),
+        ({"retries": {"attempts": 1}}, r"retries\.attempts is 1, expected no retries without faults"),
+        (
+            {"faults": [crash(0, 1.0)], "scheduler": {"preemption": {"mode": "swap"}}},
+            r"faults is \['crash'\], expected none, since swap space outlives a replica",
+        ),
+    ],
+)
+def test_faults_that_cannot_be_are_refused(changes, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        Simulation.prepare(SCENARIO | changes, tmp_path)
