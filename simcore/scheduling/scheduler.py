@@ -123,7 +123,8 @@ class Scheduler:
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
-        self.drop_cancelled()
+        if self._cancelled:
+            self.drop_cancelled()
         state = self.state
         state.now_s = now_s = to_s(now_ns)
         if state.loading is not None:
