@@ -65,13 +65,20 @@ def _parts(regime: RegimeCompared) -> str:
     for part in regime.parts:
         share = (part.priced_s - part.live_s) / total_s
         rows.append((part.part, text(f"{part.live_s:.4g} s live, {part.priced_s:.4g} s priced: {share:+.2%} of all")))
+    blocks = f'<div class="panel"><h3>Where the error of step times comes from</h3>{facts(rows)}</div>'
+    if regime.operators:
+        sum_s = sum(part.live_s for part in regime.operators) or 1.0
+        rows = [
+            (part.part, text(f"{part.live_s:.4g} s measured, {part.priced_s:.4g} s priced: "
+                             f"{(part.priced_s - part.live_s) / sum_s:+.2%} of all"))
+            for part in regime.operators
+        ]  # fmt: skip
+        blocks += f'<div class="panel"><h3>Operators of some steps</h3>{facts(rows)}</div>'
+        return blocks
     all_s = sum(regime.terms_s.values()) or 1.0
     terms = [(name, text(f"{value / all_s:.1%} of the price")) for name, value in regime.terms_s.items()]
     outside = text(f"{regime.outside_share:.1%} of the steps have fewer or more tokens than any that was measured.")
-    return (
-        f'<div class="panel"><h3>Where the error of step times comes from</h3>{facts(rows)}</div>'
-        f'<div class="panel"><h3>What prices consist of</h3>{facts(terms)}<p>{outside}</p></div>'
-    )
+    return f'{blocks}<div class="panel"><h3>What prices consist of</h3>{facts(terms)}<p>{outside}</p></div>'
 
 
 def _distribution(metric: str, regime: RegimeCompared) -> go.Figure | None:

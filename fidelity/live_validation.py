@@ -1,7 +1,7 @@
 """A live run held against the simulation of the same arrivals: decisions, times, and where errors come from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,8 @@ class RegimeCompared:
 
     ``terms_s`` say what the price of all steps consists of; ``outside_share`` is the share of steps with fewer or more
     tokens than any that was measured for the prices. ``disturbed_share`` is the share of the steps' time in which their
-    thread did not run, None where it was not asked.
+    thread did not run, None where it was not asked. ``operators`` are some of the steps, run again and timed operator
+    by operator, beside what a profile says of them.
     """
 
     name: str
@@ -63,6 +64,7 @@ class RegimeCompared:
     live: Result
     simulated: Result
     disturbed_share: float | None = None
+    operators: list[PartCompared] = field(default_factory=list)
 
     def error(self, metric: str, statistic: str) -> float | None:
         """The error of one figure."""
@@ -79,6 +81,7 @@ class RegimeCompared:
             "first_difference": None if self.difference is None else str(self.difference),
             "times": [{**asdict(row), "error": row.error} for row in self.times],
             "parts": [asdict(part) for part in self.parts],
+            "operators": [asdict(part) for part in self.operators],
             "price_terms_s": self.terms_s,
             "steps_outside_measured_share": self.outside_share,
             "disturbed_share": self.disturbed_share,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,6 +127,8 @@ def validate_scenario(
     from live.engine.wall_clock import BusyTime
     from live.engine.workload_run import run_workload
     from live.measuring.machine import facts
+    from live.measuring.passes import PassProbe
+    from servetwin.operator_errors import operator_errors
 
     if clock is ClockName.CPU and settings.device != "cpu":
         raise InputError("--clock", clock, "real or busy on a GPU, for which the CPU waits")
@@ -140,6 +142,7 @@ def validate_scenario(
     if profile is not None:
         used = open_calibration(profile, facts(settings.device, settings.number_format))
         document = used.described(document)
+    probe = PassProbe(setup.runner, clock is ClockName.CPU)
     table = measured_steps(setup, most_tokens=most_tokens, time=times[clock]())
     prices = StepPrices.fit(table)
 
@@ -158,7 +161,10 @@ def validate_scenario(
         run = run_workload(setup.of(simulation), machine=machine, time=times[clock]())
         for by_table in (True,) if profile is None else (True, False):
             found = run.result, run.steps, run.plans, table, PARTS, by_table, run.disturbed_share
-            compared[by_table].append(compare_live(name, simulation, *found))
+            regime = compare_live(name, simulation, *found)
+            if not by_table:
+                regime = replace(regime, operators=operator_errors(probe, simulation.cost, run.steps))
+            compared[by_table].append(regime)
         if run.partial:
             break
     about = {

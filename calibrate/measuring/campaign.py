@@ -4,12 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
+import numpy as np
+
 from calibrate.measuring.device import Candidate, Device
 from calibrate.measuring.repetition import Measured, Repetition, measure
 from calibrate.measuring.sample_log import SampleLog
 from calibrate.measuring.sampler import Sampler
 from calibrate.measuring.surrogate import Peaks
 
+_LEAST = 14
+"""Measurements that are taken whatever the time: with fewer there is nothing to fit."""
 Told = Callable[[Candidate, Measured, float], None]
 """Hears of each measurement, and of the expected error before it."""
 
@@ -36,8 +40,9 @@ def measure_machine(
 ) -> Ended:
     """Measure until ``seconds`` have passed, the expected error is below the target, or nothing is left.
 
-    ``peaks`` are those of the device, where they are known. What ``log`` holds already counts as known. Its candidates
-    are measured again, unless one is to ``resume``.
+    A few measurements are taken in any case, without which nothing can be fitted. ``peaks`` are those of the device,
+    where they are known. What ``log`` holds already counts as known. Its candidates are measured again, unless one is
+    to ``resume``.
     """
     began, taken = monotonic(), 0
     candidates = device.candidates()
@@ -46,9 +51,10 @@ def measure_machine(
     done = {measured.name for measured in log.measured} if resume else set()
     sampler.take_as_measured(done)
     coarse = [candidate for candidate in candidates if candidate.coarse and candidate.name not in done]
+    coarse = [coarse[place] for place in np.random.default_rng(0).permutation(len(coarse)).tolist()]
     sampler.take_as_measured(candidate.name for candidate in coarse)
     expected, reason = float("nan"), "time is up"
-    while monotonic() - began < seconds:
+    while monotonic() - began < seconds or len(done) + taken < _LEAST:
         if coarse:
             chosen = coarse.pop(0)
         else:

@@ -35,19 +35,25 @@ def expected(runner: ModelRunner, tokens: list[int]) -> torch.Tensor:
 NEW_TOKENS = 8
 
 
-@pytest.mark.parametrize("block_size", [1, 16])
+EVERY = len(PROMPTS)
+
+
+@pytest.mark.parametrize(
+    ("block_size", "count"),
+    [(1, 5), pytest.param(1, EVERY, marks=pytest.mark.long), pytest.param(16, EVERY, marks=pytest.mark.long)],
+)
 def test_greedy_tokens_of_real_prompts_equal_those_of_a_plain_pass(
-    smollm2: OpenModel, runner: ModelRunner, block_size: int
+    smollm2: OpenModel, runner: ModelRunner, block_size: int, count: int
 ) -> None:
-    """All prompts at once: prefilled in chunks of 16 while earlier ones decode already.
+    """Prompts at once: prefilled in chunks of 16 while earlier ones decode already.
 
     The plain pass over prompt and output must prefer, after each token, the one that came next.
     """
     assert smollm2.gguf is not None
     tokenizer = tokenizer_of_gguf(smollm2.gguf)
     paged = with_block_size(runner, block_size, tokens=1400)
-    outputs = greedy(paged, [tokenizer.encode(prompt) for prompt in PROMPTS])
-    for prompt, tokens in zip(PROMPTS, outputs, strict=True):
+    outputs = greedy(paged, [tokenizer.encode(prompt) for prompt in PROMPTS[:count]])
+    for prompt, tokens in zip(PROMPTS[:count], outputs, strict=True):
         start = len(tokenizer.encode(prompt))
         expected = plain_logits(runner.weights, [*tokenizer.encode(prompt), *tokens])[start - 1 : -1].argmax(1)
         assert tokens == expected.tolist()
@@ -80,8 +86,10 @@ def greedy(runner: ModelRunner, prompts: list[list[int]]) -> list[list[int]]:
     return outputs
 
 
-@pytest.mark.parametrize("chunk", [16, 512])
-@pytest.mark.parametrize("block_size", [1, 16])
+@pytest.mark.parametrize(
+    ("chunk", "block_size"),
+    [(16, 1), (512, 16), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((16, 16), (512, 1)))],
+)
 def test_logits_of_mixed_batches_equal_those_of_a_plain_pass(
     runner: ModelRunner, tokens: list[int], expected: torch.Tensor, chunk: int, block_size: int
 ) -> None:

@@ -126,6 +126,20 @@ def test_a_scenario_takes_a_calibration_by_path(command, calibrated, tmp_path):
     assert json.loads(ended.out)["counts"]["finished"] == 6
 
 
+def test_validation_at_a_calibrations_prices_says_which_operators_are_off(command, calibrated, tmp_path):
+    quick = ("--clock", "cpu", "--most-tokens", "16", "--set", "workload.requests=3")
+    folder = tmp_path / "out"
+    ended = command(
+        "validate", calibrated / "tiny.yaml", *QUICK, *quick, "--profile", calibrated / "out", "--out", folder
+    )
+    assert ended.code == 0, ended.err
+    found = json.loads((folder / "validation.json").read_text())
+    operators = {part["part"]: part for part in found["regimes"][0]["operators"]}
+    assert {"GEMMs", "attention", "norm", "rotary_and_kv_write", "sampling"} <= operators.keys()
+    assert all(part["live_s"] > 0 for part in operators.values())
+    assert len(found["regimes_by_table_of_steps"]) == 4
+
+
 def test_a_calibration_of_another_machine_is_refused_with_the_reason(command, calibrated, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(calibrated / "out", copy)
