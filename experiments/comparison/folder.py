@@ -56,7 +56,7 @@ def _check_runs(folder: Path, runs: Path) -> None:
             else "is no folder of a finished run"
         )
         if stranger is not None:
-            raise FileError(entry, stranger)
+            raise FileError(entry, f"{stranger}: choose another folder, or move that away")
 
 
 def earlier_looks(plan: Plan, folder: Path) -> tuple[int, ...]:

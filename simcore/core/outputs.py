@@ -75,7 +75,11 @@ def check_folder(folder: Path, kind: FolderKind) -> None:
                 raise FileError(folder, f"is no folder, so {kind.what} cannot be written there")
             stranger = kind.stranger(place)
             if stranger is not None:
-                raise FileError(folder, stranger)
+                raise FileError(folder, _with_advice(stranger))
+
+
+def _with_advice(stranger: str) -> str:
+    return f"{stranger}: choose another folder, or move that away"
 
 
 def check_file(path: Path, recognise: Recogniser) -> None:
@@ -115,7 +119,7 @@ def replace_folder(folder: Path, kind: FolderKind, fill: Callable[[Path], None])
             stranger = None if before is None else kind.stranger(before)
             if before is not None and stranger is not None:  # it came while this was written
                 move_into_place(before, place, scratch)
-                raise FileError(folder, stranger)
+                raise FileError(folder, _with_advice(stranger))
 
 
 @contextmanager

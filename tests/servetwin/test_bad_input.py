@@ -1,5 +1,7 @@
 """Whatever a user gets wrong: one clear sentence on standard error, exit code 2, and nothing written."""
 
+import json
+
 import pytest
 
 from simcore.models import preset_names
@@ -347,7 +349,10 @@ def test_an_unknown_model_lists_the_known_ones(refusal):
     [
         ("good.csv", "good.csv: is no folder, so a run cannot be written there."),
         ("good.csv/out", "good.csv/out: cannot be written, since "),
-        (".", ".: holds 'broken.csv.gz', which is no part of a run and which writing there would delete."),
+        (
+            ".",
+            ".: holds 'broken.csv.gz', which is no part of a run and which writing there would delete: choose another",
+        ),
         ("y" * 300, "yyy"),
     ],
 )
@@ -390,3 +395,17 @@ def test_trace_commands(refusal, command, arguments, said):
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"servetwin: {said}")
     assert ended.err.count("\n") == 1
+
+
+def test_a_run_without_the_mark_of_its_writer_is_kept(command, scenario_file, tmp_path):
+    """Runs of before there was such a mark, too; the answer says what to do."""
+    out = tmp_path / "out"
+    assert command("run", scenario_file, "--quiet", "--out", out).code == 0
+    summary = json.loads((out / "summary.json").read_text())
+    del summary["schema_version"]
+    (out / "summary.json").write_text(json.dumps(summary))
+    ended = command("run", scenario_file, "--quiet", "--out", out)
+    assert ended.code == 2
+    assert "holds 'summary.json', which servetwin did not write" in ended.err
+    assert ended.err.endswith(": choose another folder, or move that away.\n")
+    assert json.loads((out / "summary.json").read_text()) == summary
