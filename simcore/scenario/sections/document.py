@@ -28,7 +28,8 @@ class Scenario(Section):
     workload: WorkloadConfig
     """The requests."""
     engine: str = DEFAULT_ENGINE
-    """Preset of the settings of ``host``, ``scheduler`` and ``memory``. Each can be stated otherwise."""
+    """Preset of the settings of ``host``, ``scheduler`` and ``memory``, each of which can be stated otherwise; of a
+    version with ``vllm@0.12``."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of everything random. The same scenario and seed give the same run, to the bit."""
     max_context_tokens: Count | None = None
