@@ -49,6 +49,9 @@ def _check_pool(field: str, pool: PreparedPool) -> None:
     if pool.spec.has_linear_attention:
         expected = f"mixed, since {pool.spec.name} has linear attention, whose states are not moved"
         raise InputError(f"{field}.role", "prefill or decode", expected)
+    if turns_of(scenario) is not None:
+        expected = "one without turns of prompts and decodes where KV is handed over"
+        raise InputError(f"{field}.scheduler.batching.name", scenario.scheduler.batching["name"], expected)
     if scenario.cluster.pipeline_parallel > 1:
         raise InputError(f"{field}.pipeline_parallel", scenario.cluster.pipeline_parallel, "1 where KV is handed over")
     if scenario.scheduler.preemption.mode in ("reject", "swap"):

@@ -40,11 +40,13 @@ def scenarios(draw):
     shared = {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 48}}]}
     workload |= draw(st.sampled_from([{}, closed, shared]))
     routings = ["round-robin", "least-requests", "least-tokens", "prefix-affinity", "power-of-two"]
+    engine = draw(st.sampled_from(["vllm-v1", "sglang", "orca"]))
+    orderings = ["fcfs"] if engine == "sglang" else ["fcfs", "vtc", "srpt"]
     return SCENARIO | {
         "seed": draw(st.integers(0, 1000)),
-        "engine": draw(st.sampled_from(["vllm-v1", "sglang", "orca"])),
+        "engine": engine,
         "memory": draw(st.sampled_from([{}, {"block_size_tokens": 16, "num_gpu_blocks": 60}])),
-        "scheduler": {"ordering": draw(st.sampled_from(["fcfs", "vtc", "srpt"]))},
+        "scheduler": {"ordering": draw(st.sampled_from(orderings))},
         "measurement": draw(st.sampled_from([{}, {"end_s": 0.8}])),
         "cluster": SCENARIO["cluster"] | {"routing": draw(st.sampled_from(routings))},
         "workload": workload,

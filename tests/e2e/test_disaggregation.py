@@ -44,7 +44,7 @@ def scenarios(draw):
         workload |= {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 48}}]}
     return SCENARIO | {
         "seed": draw(st.integers(0, 1000)),
-        "engine": draw(st.sampled_from(["vllm-v1", "sglang"])),
+        "engine": draw(st.sampled_from(["vllm-v1", "trtllm"])),
         "memory": {"block_size_tokens": block_size, "num_gpu_blocks": draw(st.sampled_from([640, 3200])) // block_size},
         "scheduler": {
             "ordering": draw(st.sampled_from(["fcfs", "vtc", "sjf", "priority", "srpt"])),
@@ -157,6 +157,10 @@ def test_without_room_to_decode_prompts_wait_where_they_were_computed(tmp_path):
         (
             {"cluster": {"pools": [PREFILL, DECODE | {"precision": {"kv_cache": "fp8"}}]}},
             r"cluster\.pools\.1\.precision is 'fp8', expected a KV cache of the same bytes per token",
+        ),
+        (
+            {"cluster": {"pools": [PREFILL, DECODE]}, "engine": "sglang"},
+            r"cluster\.pools\.0\.scheduler\.batching\.name is 'prefill-turns'",
         ),
         (
             {"cluster": {"pools": [PREFILL, DECODE | {"scheduler": {"preemption": {"mode": "swap"}}}]}},
