@@ -149,7 +149,9 @@ def _roofline(view: CalibrationView) -> go.Figure | None:
 def _map(needed: Needed) -> go.Figure | None:
     if not len(needed.x):
         return None
-    x_title, y_title = ("decodes", "context") if needed.kind == "generation_attention" else ("prompt tokens", "steps")
+    x_title, y_title = (
+        ("decodes", "context") if needed.kind == "generation_attention" else ("prompt tokens", "decodes beside")
+    )
     figure = panels(x_title, y_title)
     for name, rows, colour in (("covered", needed.covered, GREEN), ("not covered", ~needed.covered, VERMILION)):
         figure.add_scatter(

@@ -55,7 +55,7 @@ def calibrate(
         folder, targets, settings, machine, minutes * 60, target_error, resume, chosen, by_cpu_time, say
     )
     write_document(found)
-    replace_text(folder / REPORT, render_calibration(view_of(found)), is_page)
+    replace_text(folder / REPORT, render_calibration(view_of(found, targets)), is_page)
     _tell(found)
 
 

@@ -33,6 +33,7 @@ from live.measuring.passes import PassProbe, PassShape
 from servetwin.live_device import Limits, LiveDevice
 from simcore.core.errors import ServetwinError
 from simcore.core.outputs import replacing
+from simcore.core.result import Columns
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
 from simcore.cost.breakdown import StepShape
 from simcore.cost.calibrated import KernelProfile
@@ -58,11 +59,12 @@ _FIT_SHARE = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A model that is measured for: its live engine, and the limits of its steps."""
+    """A model that is measured for: its live engine, the limits of its steps, and those of a scenario, simulated."""
 
     name: str
     setup: LiveSetup
     limits: Limits
+    steps: Columns | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,16 @@
 """What a calibration leaves beside its profile: all figures as a document, and what its report shows."""
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dashboard.calibration_report import CalibrationView, MixedStep
-from servetwin.calibration import Calibration
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrate.profile_writer import FittedKind
+from dashboard.calibration_report import CalibrationView, MixedStep, Needed
+from servetwin.calibration import Calibration, Target
 from simcore.core.outputs import replacing
 
 DOCUMENT, REPORT = "calibration.json", "report.html"
@@ -36,7 +41,7 @@ def document_of(calibration: Calibration) -> dict[str, Any]:
     }
 
 
-def view_of(calibration: Calibration) -> CalibrationView:
+def view_of(calibration: Calibration, targets: Sequence[Target]) -> CalibrationView:
     """What the report shows."""
     about = {**calibration.machine, **{name: f"{rate:.4g}" for name, rate in calibration.ceilings.items()}}
     host = calibration.host
@@ -51,7 +56,32 @@ def view_of(calibration: Calibration) -> CalibrationView:
         fits={kind: fitted.checked for kind, fitted in calibration.kinds.items()},
         accelerator=calibration.accelerator,
         mixed=[MixedStep(one.shape, one.measured_s, one.priced_s) for one in calibration.mixed],
+        needed=[one for target in targets for one in _needed(target, calibration)],
     )
+
+
+def _needed(target: Target, calibration: Calibration) -> Iterator[Needed]:
+    """The attention that a scenario's simulated steps ask for, and which of it lies between measured sizes."""
+    steps, kinds = target.steps, calibration.kinds
+    if steps is None:
+        return
+    decoding, prompts = steps["decoding_requests"], steps["prefill_tokens"]
+    if "generation_attention" in kinds:
+        rows = decoding > 0
+        batch, context = decoding[rows] * 1.0, steps["context_tokens"][rows] / decoding[rows]
+        covered = _between(batch, kinds["generation_attention"], "batch")
+        covered &= _between(context, kinds["generation_attention"], "context")
+        yield Needed(target.name, "generation_attention", batch, context, covered)
+    if "context_attention" in kinds:
+        rows = prompts > 0
+        tokens = prompts[rows] * 1.0
+        covered = _between(tokens, kinds["context_attention"], "tokens")
+        yield Needed(target.name, "context_attention", tokens, decoding[rows] * 1.0, covered)
+
+
+def _between(values: NDArray[np.float64], kind: FittedKind, name: str) -> NDArray[np.bool_]:
+    measured = kind.checked.samples.columns[name]
+    return np.asarray((values >= measured.min()) & (values <= measured.max()))
 
 
 def write_document(calibration: Calibration) -> None:

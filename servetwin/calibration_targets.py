@@ -38,9 +38,11 @@ def _scenario(path: Path, settings: LiveSettings) -> Target:
     model = str(document["model"])
     if (path.parent / model).exists():
         document["model"] = str((path.parent / model).resolve())
-    requests = Simulation.prepare({**document, "model": document["model"]}, path.parent).run().requests
+    simulated = Simulation.prepare(document, path.parent).run()
+    requests = simulated.requests
     longest = int((requests["prompt_tokens"] + requests["output_tokens"]).max())
-    return _target(Path(model).stem, document, path.parent, settings, longest + _BLOCK_SIZE)
+    target = _target(Path(model).stem, document, path.parent, settings, longest + _BLOCK_SIZE)
+    return replace(target, steps=simulated.steps)
 
 
 def _target(name: str, document: dict[str, Any], base_dir: Path, settings: LiveSettings, most_context: int) -> Target:
