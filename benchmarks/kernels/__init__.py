@@ -1,21 +1,11 @@
 """How fast the kernels are, as fractions of what the GPU at hand reaches itself."""
 
-MODULES = (
-    "elementwise",
-    "flash_prefill",
-    "gemm",
-    "kv_copy",
-    "mixed_attention",
-    "mla_decode",
-    "moe",
-    "paged_decode",
-    "quantise_rows",
-    "rms_norm",
-    "rope",
-    "sampling",
-    "speculative",
-    "token_probabilities",
-    "w4a16",
-    "w8a8",
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_KERNELS = _HERE.parent.parent / "kernels"
+
+MODULES = tuple(
+    sorted(file.stem for file in _HERE.glob("*.py") if file.stem != "__init__" and (_KERNELS / file.name).exists())
 )
 """The benchmark modules, each named after a kernel file."""
