@@ -50,6 +50,10 @@ def plan(
             help="Further settings to choose among, such as precision.weights=auto,fp8; repeatable.",
         ),
     ] = None,
+    disaggregate: Annotated[
+        str | None,
+        typer.Option(metavar="P:D,P:D", help="Also replicas that prefill and that decode, in ratios such as 1:1,1:2."),
+    ] = None,
     rate: Annotated[float | None, typer.Option(metavar="R", help="Requests per second; as the workload says.")] = None,
     budget: Annotated[float | None, typer.Option(metavar="USD", help="Most USD per hour.")] = None,
     price: Annotated[
@@ -97,6 +101,7 @@ def plan(
         prices=_prices(price),
         budget_usd_per_h=budget,
         most_requests=most_requests,
+        apart=_ratios(disaggregate),
     )
     with closing(runner_of(jobs, ray)) as runner, _progress(shown=not (as_json or quiet)) as told:
         answers = answers_of(make_plan(question, runner, told))
@@ -121,6 +126,16 @@ def _document(path: Path) -> dict[str, Any]:
         return {"workload": {"trace": str(path.absolute())}}
     document = read_scenario(path)
     return document if "workload" in document else {"workload": document}
+
+
+def _ratios(text: str | None) -> list[tuple[int, int]]:
+    ratios = []
+    for part in names(text):
+        prefill, _, decode = part.partition(":")
+        if not (prefill.isdecimal() and decode.isdecimal() and int(prefill) and int(decode)):
+            raise InputError("--disaggregate", part, "replicas that prefill to replicas that decode, such as 1:2")
+        ratios.append((int(prefill), int(decode)))
+    return ratios
 
 
 def _prices(text: str | None) -> Mapping[str, float]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from experiments.runners import runner_of
 from papers.harness.catalogue import paper_names, published_of
 from papers.harness.findings import Findings
 from papers.harness.folder import check_paper_folder, findings_text, write_paper_folder
-from papers.harness.running import by_processes, reproduce
+from papers.harness.running import on, reproduce
 from papers.harness.wording import CLAIM_COLUMNS, COMPARISON_COLUMNS, claim_rows, comparison_rows, reasons, rule
 from servetwin.console import console, plain_table, print_table, say
 from simcore.core.errors import InputError, Phrase
@@ -32,6 +33,10 @@ def repro(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON alone.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: its address, or local for one on this machine."),
+    ] = None,
 ) -> None:
     """Run a paper's experiment, and tell what of it holds.
 
@@ -43,15 +48,13 @@ def repro(
     if name is None:
         raise InputError("servetwin repro", Phrase("given no paper"), "the name of one, or --list")
     published_of(name)
-    if jobs is not None and jobs < 1:
-        raise InputError("--jobs", jobs, "a whole number of at least 1")
     if smoke and out is not None:
         raise InputError("--out", str(out), "no folder with --smoke, which measures too little for a report")
     folder = out if out is not None or as_json or smoke else Path("runs") / "papers" / name
     if folder is not None:
         check_paper_folder(folder)
-    with _progress_bar(shown=not as_json) as progress:
-        findings, measured, study = reproduce(name, by_processes(jobs), smoke, progress)
+    with closing(runner_of(jobs, ray)) as runner, _progress_bar(shown=not as_json) as progress:
+        findings, measured, study = reproduce(name, on(runner), smoke, progress)
     if folder is not None:
         from papers.harness.report import render_paper  # plotly is slow to import
 

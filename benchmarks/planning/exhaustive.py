@@ -4,12 +4,12 @@ Exhaustive search tries every set-up with every number of replicas up to a most.
 """
 
 import argparse
-import csv
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 from benchmarks.planning.problems import Problem, problem
+from benchmarks.planning.rows import add, start
 from experiments.planner.planning import CapacityPlan, make_plan
 from experiments.planner.search import Try
 from experiments.planner.space import SetUp
@@ -18,7 +18,6 @@ from experiments.runners import Runner, as_they_come, runner_of
 from simcore.build.simulation import Simulation
 from simcore.core.errors import ServetwinError
 
-RESULTS = Path(__file__).parent / "results" / "exhaustive.csv"
 NAMES = (
     "problem", "model", "set_ups", "cheapest_usd_per_h", "found_usd_per_h", "cheapest", "found",
     "exhaustive_simulations", "simulations", "share",
@@ -32,7 +31,8 @@ def held(each: Problem, runner: Runner) -> dict[str, object]:
     trials = [Trial(plan.set_ups[one.place].with_replicas(one.replicas), each.question.stages) for one in tries]
     outcomes = {tries[place]: outcome for place, outcome in as_they_come(runner, attempt, trials)}
     best = cheapest(plan, outcomes)
-    found = min((one.best for one in plan.found.values() if one.best), key=lambda one: one.usd_per_h, default=None)
+    solved = [one.best for one in plan.found.values() if one.best and one.best.replicas <= each.most_replicas]
+    found = min(solved, key=lambda one: one.usd_per_h, default=None)
     simulations = sum(outcome.simulations for outcome in outcomes.values())
     return {
         "problem": each.number,
@@ -77,16 +77,10 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=20)
     parser.add_argument("--jobs", type=int)
     asked = parser.parse_args()
-    rows = []
+    table = start("exhaustive.csv", NAMES)
     with closing(runner_of(asked.jobs)) as runner:
         for number in range(asked.problems):
-            rows.append(held(problem(number), runner))
-            print(rows[-1], flush=True)
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("w", newline="") as file:
-        writer = csv.DictWriter(file, NAMES, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+            add(table, NAMES, held(problem(number), runner))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ class Problem:
     most_replicas: int
 
 
-def problem(number: int, most_replicas: int = 8) -> Problem:
+def problem(number: int, most_replicas: int = 8, most_requests: int = 1_000) -> Problem:
     """The problem of a number: a model, a load, limits, and two accelerators, drawn at random."""
     random = Random(number)
     document: dict[str, Any] = {
@@ -42,6 +42,6 @@ def problem(number: int, most_replicas: int = 8) -> Problem:
         Path(),
         accelerators=random.sample(_ACCELERATORS, 2),
         vary={"cluster.tensor_parallel": [1, 2], "scheduler.batching.max_batched_tokens": [8192, 1024]},
-        most_requests=1_000,
+        most_requests=most_requests,
     )
     return Problem(number, question, most_replicas)

@@ -107,7 +107,9 @@ def answers_of(plan: CapacityPlan) -> Answers:
 def _answer(plan: CapacityPlan, solved: Solved, on_front: set[tuple[int, int]]) -> Answer:
     set_up = plan.set_ups[solved.place]
     outcome = plan.outcomes[Try(solved.place, solved.replicas)]
-    launch, notes = launch_of(set_up.with_replicas(solved.replicas))
+    launch, notes = launch_of(set_up.alone)
+    if set_up.apart is not None:
+        notes = (*notes, "Prefill and decode are apart: how KV moves between replicas is the engine's to configure.")
     return Answer(
         set_up,
         solved.replicas,

@@ -47,11 +47,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A set-up to be bounded: its scenario with one replica, for a load and the limits on it."""
+    """A set-up to be bounded: its scenario with one replica that does all, for a load and the limits on it.
+
+    With ``apart`` so many replicas that prefill and so many that decode count as one.
+    """
 
     document: dict[str, Any]
     load: Load
     objectives: Mapping[str, Mapping[str, float]]
+    apart: tuple[int, int] | None = None
 
 
 def bounds_of(asked: list[Asked]) -> list[Bound]:
@@ -73,7 +77,16 @@ def bound_of(asked: Asked) -> Bound:
         return Bound(1, 0.0, alone)
     if load.rate_per_s is None:
         return Bound(1, 0.0)
-    work = load.rate_per_s * least_work_s(simulation, load, _mean_gap_s(asked.objectives))
+    gap_s = _mean_gap_s(asked.objectives)
+    if asked.apart is None:
+        seconds = least_work_s(simulation, load, gap_s)
+    else:
+        prefilling, decoding = asked.apart
+        seconds = max(
+            least_work_s(simulation, load, gap_s, decodes_only=False) / prefilling,
+            least_work_s(simulation, load, gap_s, decodes_only=True) / decoding,
+        )
+    work = load.rate_per_s * seconds
     return Bound(max(ceil(_SLACK * work), 1), work)
 
 
@@ -86,8 +99,10 @@ def step_times(simulation: Simulation, shape: StepShape) -> tuple[float, float]:
     return sum(stages), max(stages)
 
 
-def least_work_s(simulation: Simulation, load: Load, mean_gap_s: float | None) -> float:
-    """The least time of one replica that a mean request takes."""
+def least_work_s(
+    simulation: Simulation, load: Load, mean_gap_s: float | None, decodes_only: bool | None = None
+) -> float:
+    """The least time of one replica that a mean request takes, or its prompt or its decodes alone."""
     context = min(round(load.decode_context_tokens), simulation.max_context_tokens)
     prompt = max(round(load.mean_prompt_tokens), 1)
     stages = simulation.scenario.cluster.pipeline_parallel
@@ -106,8 +121,8 @@ def least_work_s(simulation: Simulation, load: Load, mean_gap_s: float | None) -
     times = np.array([step_times(simulation, _shape(decoding, context, chunk, prompt)) for decoding, chunk in shapes])
     latency, interval = times[:, 0], times[:, 1]
     counts = np.array(shapes, dtype=np.float64)
-    decoded = max(load.mean_output_tokens - 1, 0.0)
-    needed_prompt = 0.0 if load.shares_content else load.mean_prompt_tokens
+    decoded = 0.0 if decodes_only is False else max(load.mean_output_tokens - 1, 0.0)
+    needed_prompt = 0.0 if load.shares_content or decodes_only else load.mean_prompt_tokens
     above = [-counts[:, 0], -counts[:, 1]]
     least = [-decoded, -needed_prompt]
     if mean_gap_s is not None:

@@ -64,7 +64,7 @@ def make_plan(question: Question, runner: Runner, progress: Progress | None = No
 
 
 def _bounds(question: Question, candidates: Sequence[SetUp], runner: Runner, tell: Progress) -> list[Bound]:
-    asked = [Asked(each.with_replicas(1), question.load, question.objectives) for each in candidates]
+    asked = [Asked(each.alone, question.load, question.objectives, each.apart) for each in candidates]
     parts = [asked[start : start + _BOUNDED_TOGETHER] for start in range(0, len(asked), _BOUNDED_TOGETHER)]
     done: dict[int, list[Bound]] = {}
     for place, bounds in as_they_come(runner, bounds_of, parts, lambda part: "bounds of set-ups"):

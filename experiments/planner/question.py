@@ -19,7 +19,15 @@ from simcore.scenario.plain_data import plain_data
 from simcore.workload import build_workload
 
 Document = dict[str, Any]
-_DECIDED = ("accelerator", "replicas", "tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel")
+_DECIDED = (
+    "accelerator",
+    "replicas",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "data_parallel",
+    "expert_parallel",
+    "pools",
+)
 """Keys of a scenario's cluster that a plan decides, whatever the scenario says."""
 _SOLVED = ("cluster.replicas", "cluster.accelerator", "model", "engine", "workload", "slo", "seed")
 
@@ -29,7 +37,8 @@ class Question:
     """A checked question.
 
     ``document`` is the scenario but for what is to be chosen, its paths absolute; ``varied`` has further keys with the
-    values to choose among; ``prices`` are of accelerators, USD per hour; ``stages`` are the runs that a trial may take.
+    values to choose among; ``prices`` are of accelerators, USD per hour; ``stages`` are the runs that a trial may take;
+    ``apart`` has ratios of replicas that prefill to those that decode, to be tried beside replicas that do both.
     """
 
     document: Document
@@ -42,6 +51,7 @@ class Question:
     load: Load = field(repr=False)
     stages: tuple[Stage, ...]
     models_with_experts: frozenset[str]
+    apart: tuple[tuple[int, int], ...] = ()
 
     @property
     def objectives(self) -> Mapping[str, Mapping[str, float]]:
@@ -62,6 +72,7 @@ def ask(
     prices: Mapping[str, float] | None = None,
     budget_usd_per_h: float | None = None,
     most_requests: int = DEFAULT_MOST_REQUESTS,
+    apart: Sequence[tuple[int, int]] = (),
 ) -> Question:
     """Check a question; files are looked up from ``base_dir``.
 
@@ -110,6 +121,7 @@ def ask(
         load=load,
         stages=stages_of(load, whole["slo"], most_requests),
         models_with_experts=frozenset(name for name in models if _has_experts(name)),
+        apart=tuple(apart),
     )
 
 

@@ -18,7 +18,8 @@ def limited_by(outcome: Outcome) -> Limit:
     longer, and compute if prompts do. For TPOT and E2E, memory bandwidth or compute, whichever is used more.
     """
     kv, used, preempted = outcome.figures["kv"], outcome.figures["utilisation"], outcome.figures["preemptions"]
-    if preempted["total"] or kv["peak_used_blocks"] >= _FULL * kv["blocks_per_replica"]:
+    blocks = kv["blocks_per_replica"]  # None where pools have other numbers of them
+    if preempted["total"] or (blocks is not None and kv["peak_used_blocks"] >= _FULL * blocks):
         return "memory"
     tightest = outcome.tightest
     if tightest.metric == "ttft_s":

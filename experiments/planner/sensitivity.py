@@ -86,7 +86,7 @@ def sensitivity(answers: Answers, runner: Runner, most_requests: int, progress: 
         stages = stages_of(load, question.objectives, most_requests)
         for answer in answers.answers:
             own = replace(answer.set_up, document=answer.set_up.document | {"workload": workload})
-            bound = bound_of(Asked(own.with_replicas(1), load, question.objectives))
+            bound = bound_of(Asked(own.alone, load, question.objectives, own.apart))
             # Cheaper kernels than usual need fewer replicas than the bound by usual prices says.
             bounds.append(bound if change.draw is None else replace(bound, replicas=1, work=float(answer.replicas)))
             set_ups.append(own)

@@ -1,7 +1,7 @@
 """The set-ups among which a plan chooses: every combination of accelerator, split and settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -36,12 +36,14 @@ class SetUp:
     """A scenario whose number of replicas is still open.
 
     ``choices`` are the values that tell it apart from others; ``devices`` and ``usd_per_h`` are those of one replica.
+    With ``apart``, a "replica" is so many replicas that prefill and so many that decode.
     """
 
     choices: Mapping[str, Any]
     document: Document = field(repr=False)
     devices: int
     usd_per_h: float
+    apart: tuple[int, int] | None = None
 
     @property
     def model(self) -> str:
@@ -56,7 +58,7 @@ class SetUp:
     @property
     def label(self) -> str:
         """What tells it apart, in few words: ``h100-sxm, tp=2``."""
-        parts = [self.accelerator]
+        parts = [self.accelerator, *(["{} prefill + {} decode".format(*self.apart)] if self.apart else ())]
         for key, value in self.choices.items():
             if key not in ("cluster.accelerator", "model") and not (key in (TENSOR, PIPELINE, EXPERT) and value == 1):
                 parts.append(f"{_SHORT.get(key, key.rpartition('.')[2])}={worded(value)}")
@@ -64,7 +66,18 @@ class SetUp:
 
     def with_replicas(self, replicas: int) -> Document:
         """The scenario with so many replicas."""
-        return with_settings(self.document, {"cluster.replicas": replicas})
+        if self.apart is None:
+            return with_settings(self.document, {"cluster.replicas": replicas})
+        pools = [
+            {"name": role, "role": role, "replicas": count * replicas}
+            for role, count in zip(("prefill", "decode"), self.apart, strict=True)
+        ]
+        return with_settings(self.document, {"cluster.pools": pools})
+
+    @property
+    def alone(self) -> Document:
+        """The scenario of one replica that does all of a request."""
+        return with_settings(self.document, {"cluster.replicas": 1})
 
 
 def set_ups(question: Question) -> list[SetUp]:
@@ -75,7 +88,14 @@ def set_ups(question: Question) -> list[SetUp]:
         for values in product(*axes.values()):
             setting = {key: value for key, value in zip(axes, values, strict=True) if value is not None}
             found.append(_set_up(document, choices | setting, setting, question))
-    return _told_apart(found)
+    together = _told_apart(found)
+    return together + [_apart(each, ratio) for ratio in question.apart for each in together]
+
+
+def _apart(set_up: SetUp, ratio: tuple[int, int]) -> SetUp:
+    """The set-up with prefill and decode on replicas of their own, in this ratio."""
+    parts = sum(ratio)
+    return replace(set_up, devices=parts * set_up.devices, usd_per_h=parts * set_up.usd_per_h, apart=ratio)
 
 
 def _machines(question: Question) -> Iterator[tuple[Document, dict[str, Any]]]:
@@ -103,7 +123,7 @@ def _split_axes(document: Document, question: Question) -> dict[str, Sequence[An
     if TENSOR not in question.varied:
         axes[TENSOR] = [ranks for ranks in _TENSOR_PARALLEL if ranks <= reach]
     batching = parse_scenario(document).scheduler.batching
-    if BUDGET not in question.varied and "chunked-prefill" in str(batching["name"]):
+    if BUDGET not in question.varied and "max_batched_tokens" in batching and not batching.get("reject_longer"):
         default = batching["max_batched_tokens"]
         axes[BUDGET] = [budget for budget in _BUDGETS if budget is None or budget < default]
     if EXPERT not in question.varied and document["model"] in question.models_with_experts:

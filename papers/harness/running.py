@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments import runners
 from experiments.processes import available_cores, in_processes
 from papers.harness.catalogue import published_of, study_of
 from papers.harness.findings import Findings, evaluate
@@ -32,6 +33,15 @@ def by_processes(processes: int | None = None) -> Runner:
 
     def run(function: Callable[[Task], Figures], tasks: Sequence[Task]) -> Iterator[tuple[int, Figures]]:
         return in_processes(function, tasks, min(processes or available_cores(), len(tasks)), str)
+
+    return run
+
+
+def on(runner: runners.Runner) -> Runner:
+    """Whatever carries out runs, a Ray cluster for example."""
+
+    def run(function: Callable[[Task], Figures], tasks: Sequence[Task]) -> Iterator[tuple[int, Figures]]:
+        return runners.as_they_come(runner, function, tasks, str)
 
     return run
 

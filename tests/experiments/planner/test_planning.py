@@ -122,3 +122,18 @@ def test_a_setting_that_there_is_not_is_refused():
 def test_what_is_wrong_with_a_question_is_told(changes, error):
     with pytest.raises((InputError, UnknownNameError), match=error):
         question(**changes)
+
+
+def test_prefill_and_decode_apart_are_set_ups_too():
+    asked = question(accelerators=["h100-sxm"], rate_per_s=20.0, apart=[(1, 1)])
+    plan = make_plan(asked, ThisProcess())
+    together, apart = (
+        each for each in plan.set_ups if each.choices.get("scheduler.batching.max_batched_tokens") is None
+    )
+    assert (together.devices, apart.devices) == (1, 2)
+    assert apart.usd_per_h == 2 * together.usd_per_h
+    pools = apart.with_replicas(3)["cluster"]["pools"]
+    assert [(pool["role"], pool["replicas"]) for pool in pools] == [("prefill", 3), ("decode", 3)]
+    summary = Simulation.prepare(apart.with_replicas(1), Path()).run().summary
+    assert summary["cost"]["usd_per_h"] == pytest.approx(apart.usd_per_h)
+    assert answers_of(plan).answers[0].set_up.apart is None
