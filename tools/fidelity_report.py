@@ -38,7 +38,7 @@ DOCUMENT = "fidelity.md"
 START, END = "<!-- errors: made by tools/fidelity_report.py -->", "<!-- end of errors -->"
 FIGURES = "figures"
 REPLAYS = 12
-BANDED_EVERY = 23
+BANDED_EVERY = 41
 """No multiple or divisor of the numbers of concurrencies and setups in a row of the file."""
 
 

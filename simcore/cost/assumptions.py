@@ -17,12 +17,15 @@ class RooflineEfficiency:
     (github.com/ai-dynamo/aiconfigurator, Apache-2.0): bf16 GEMM of 512 and more tokens (0.78 of peak) and of up to 64
     with large weights (0.83 of bandwidth), prefill attention of 1k to 4k tokens (0.50 of peak, from 0.38 at 1k to 0.62
     at 4k), decode attention of 16 and more requests over 1k and more tokens (0.82 of bandwidth), the smallest GEMMs
-    (2.5 us), all-reduce over 8 devices (0.50 of the links, 4.6 us at the least). They are taken for every accelerator,
-    so expect errors of tens of percent elsewhere: calibrated kernels replace them.
+    (2.5 us), all-reduce over 8 devices (0.50 of the links, 4.6 us at the least). Weights that are widened to 16 bits on
+    the way reach less of the bandwidth: int4 in TensorRT-LLM 1.3 reaches 0.61 on an H100 SXM and 0.45 on an H200 (rates
+    of their kernel profiles). All are taken for every accelerator, so expect errors of tens of percent elsewhere:
+    calibrated kernels replace them.
     """
 
     matmul_compute: float = 0.78
     matmul_memory: float = 0.83
+    widened_memory: float = 0.50
     attention_compute: float = 0.50
     attention_memory: float = 0.82
     kernel_floor_s: float = 2.5e-6

@@ -44,15 +44,27 @@ class Roofline:
             return 0.0
         compute_s = operator.flops(tokens) / (self._rate_of(operator) * self.efficiency.matmul_compute)
         floors_s = self.floors_s(operator.launches - operator.small_launches)
-        return max(compute_s, self.memory_s(operator.bytes(tokens)), floors_s) + self.floors_s(operator.small_launches)
+        memory_s = self.memory_s(operator.bytes(tokens), self._widens(operator))
+        return max(compute_s, memory_s, floors_s) + self.floors_s(operator.small_launches)
 
     def floors_s(self, launches: int) -> float:
         """What so many kernels take at least."""
         return launches * self.efficiency.kernel_floor_s
 
-    def memory_s(self, moved_bytes: float) -> float:
-        """Time that the memory traffic of kernels other than attention takes."""
-        return moved_bytes / (self.accelerator.memory_bandwidth_bytes_per_s * self.efficiency.matmul_memory)
+    def memory_s(self, moved_bytes: float, widened: bool = False) -> float:
+        """Time that the memory traffic of kernels other than attention takes, their weights ``widened`` or not."""
+        share = self.efficiency.widened_memory if widened else self.efficiency.matmul_memory
+        return moved_bytes / (self.accelerator.memory_bandwidth_bytes_per_s * share)
+
+    def _widens(self, operator: Operator) -> bool:
+        """Whether the operator's weights are in fewer bits than the numbers that it multiplies."""
+        if operator.shape is None:
+            return False
+        stored = weight_format(operator.shape.weights)
+        return stored.bits < 16 and (
+            (not stored.quantises_activations and stored.compute_dtype == "bf16")
+            or stored.compute_dtype not in self.accelerator.peak_flops_per_s
+        )
 
     def _rate_of(self, operator: Operator) -> float:
         """The peak for the operator's own weights: a model's router and head may be wider than the rest."""

@@ -106,6 +106,7 @@ def drawn_efficiency(efficiency: RooflineEfficiency, draw: Draw) -> RooflineEffi
     """Roofline constants that may be the true ones for the kernels of a run; shares may come out above 1."""
     factors = {
         "matmul": price_factor(ROOFLINE_MATMUL_ERRORS, draw["roofline_matmul"]),
+        "widened": price_factor(ROOFLINE_MATMUL_ERRORS, draw["roofline_matmul"]),
         "attention": price_factor(ROOFLINE_ATTENTION_ERRORS, draw["roofline_attention"]),
         "kernel": price_factor(ROOFLINE_MATMUL_ERRORS, draw["roofline_matmul"]),
         "interconnect": price_factor(ROOFLINE_COLLECTIVE_ERRORS, draw["roofline_collective"]),

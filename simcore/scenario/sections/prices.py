@@ -48,6 +48,8 @@ class Efficiency(Section):
     """Share of the peak rate that large GEMMs reach."""
     matmul_memory: Share = _ROOFLINE.matmul_memory
     """Share of the memory bandwidth that small GEMMs reach."""
+    widened_memory: Share = _ROOFLINE.widened_memory
+    """The same of GEMMs whose weights are widened to 16 bits on the way."""
     attention_compute: Share = _ROOFLINE.attention_compute
     """Share of the peak rate that prefill attention reaches."""
     attention_memory: Share = _ROOFLINE.attention_memory

@@ -211,3 +211,24 @@ def test_shared_experts_beside_routed_ones_take_the_bandwidth_of_their_weights()
     assert kernels.operator(beside).seconds(256) == pytest.approx(kernels.roofline.memory_s(alone.bytes(256)))
     assert kernels.operator(beside).seconds(256) < kernels.operator(alone).seconds(256)
     assert kernels.operator(beside).seconds(257) == kernels.operator(alone).seconds(257)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "weights", "share"), [("a100-sxm-80gb", "int4", 0.5), ("a100-sxm-80gb", "bf16", 0.83)]
+)
+def test_weights_that_are_widened_reach_less_of_the_bandwidth(accelerator, weights, share):
+    datasheet = load_accelerator(accelerator)
+    kernels = KernelPrices(Roofline.of(datasheet, RooflineEfficiency(), weights))
+    found = operator("llama-3.1-8b", "mlp_up", weights)
+    rate = found.bytes(1) / kernels.operator(found).seconds(1)
+    assert rate == pytest.approx(share * datasheet.memory_bandwidth_bytes_per_s)
+
+
+def test_four_bits_are_widened_where_the_device_does_not_multiply_in_them():
+    experts = operator("gpt-oss-120b", "experts", "mxfp4")
+    seconds = {}
+    for name in ("a100-sxm-80gb", "b200"):
+        datasheet = load_accelerator(name)
+        roofline = Roofline.of(datasheet, RooflineEfficiency(), "mxfp4")
+        seconds[name] = (roofline.operator_s(experts, 64) * datasheet.memory_bandwidth_bytes_per_s, roofline)
+    assert seconds["a100-sxm-80gb"][0] / seconds["b200"][0] == pytest.approx(0.83 / 0.5, rel=0.1)
