@@ -129,7 +129,7 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
             "preemption": scheduler.preemption.model_copy(update={"victim": victim}),
         }
     )
-    routing = complete_policy("routing", cluster.routing, "cluster.routing")
+    routing = complete_policy("routing", with_objectives("routing", cluster.routing, objectives), "cluster.routing")
     handover = cluster.handover
     if handover is not None:
         onward = complete_policy("routing", handover.routing, "cluster.handover.routing")

@@ -48,6 +48,7 @@ class FakeReplica:
     waiting_tokens: int = 0
     unseen_requests: int = 0
     cached: int = 0
+    running_tokens: int = 0
 
     def cached_tokens(self, request):
         return self.cached
