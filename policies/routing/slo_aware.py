@@ -1,4 +1,4 @@
-"""A replica that is expected to keep the limit on the first token, and has most of the prompt cached."""
+"""A replica that is expected to keep the limit on the first token, and has few tokens to hold and to compute."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ class SloAware(Routing):
     """Expect of up to `candidates` replicas when each would give the first token, and choose among those in time.
 
     What a replica has to compute before is its queue and what it has not cached of the prompt, at
-    `prefill_tokens_per_s`. Of those within `ttft_s` the one with most of the prompt cached takes the request, then the
-    one with the fewest running tokens; if none is within it, the one that is expected first. Candidates are drawn by
-    chance; ties keep the order drawn. `ttft_s` is the tightest objective of the scenario unless stated.
+    `prefill_tokens_per_s`. Of those within `ttft_s` the one with the fewest tokens takes the request: those of the
+    prompt that are not cached and those that its running requests hold. If none is within it, the one that is expected
+    first does. Candidates are drawn by chance; ties keep the order drawn. `ttft_s` is the tightest objective of the
+    scenario unless stated.
 
     Source: Mooncake's conductor (Qin et al., FAST 2025, section 6), which estimates TTFT by queue and cached prefix.
     """
@@ -51,9 +52,8 @@ class SloAware(Routing):
             stream += 1
         return list(drawn)
 
-    def _key(self, replica: RouterView, request: RoutedRequestView) -> tuple[bool, float, int]:
-        cached_tokens = replica.cached_tokens(request)
-        to_compute = replica.waiting_tokens + request.prompt_tokens - cached_tokens
-        expected_s = to_compute / self.prefill_tokens_per_s
+    def _key(self, replica: RouterView, request: RoutedRequestView) -> tuple[bool, float]:
+        uncached_tokens = request.prompt_tokens - replica.cached_tokens(request)
+        expected_s = (replica.waiting_tokens + uncached_tokens) / self.prefill_tokens_per_s
         late = expected_s > self.ttft_s
-        return late, expected_s if late else -cached_tokens, replica.running_tokens
+        return late, expected_s if late else uncached_tokens + replica.running_tokens

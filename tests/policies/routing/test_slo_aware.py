@@ -14,9 +14,9 @@ def choice(*replicas, **policy):
     return SloAware(ttft_s=1.0, prefill_tokens_per_s=1000.0, **policy).choose(request, replicas)
 
 
-def test_of_those_in_time_the_cache_decides_then_what_runs():
+def test_of_those_in_time_the_fewest_tokens_decide():
     assert choice(replica(), replica(cached=500), replica(cached=400)) == 1
-    assert choice(replica(running=9), replica(running=2), replica(running=5)) == 1
+    assert choice(replica(running=900), replica(running=200), replica(cached=300, running=600)) == 1
 
 
 def test_a_cache_that_comes_too_late_is_no_use():
