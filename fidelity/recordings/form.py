@@ -19,7 +19,10 @@ MOST = 2**31 - 1
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Identity = Annotated[int, Field(ge=0, lt=1 << IDENTITY_BITS)]
-Prompt = Annotated[list[tuple[Identity, Positive]], Field(min_length=1)]
+BlockTokens = Annotated[int, Field(ge=1, le=65_536)]
+"""As in scenarios: the books of decodes have a place for each token of a block."""
+_RunTokens = Annotated[int, Field(ge=1, le=1 << 24)]
+Prompt = Annotated[list[tuple[Identity, _RunTokens]], Field(min_length=1)]
 """Tokens as (first, count) ranges; equal ranges are equal tokens."""
 Level = Annotated[int, Field(ge=-MOST, le=MOST)]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fidelity.recordings.form import Count, Part, Positive, RecordedRequest, check_ids
+from fidelity.recordings.form import BlockTokens, Count, Part, Positive, RecordedRequest, check_ids
 from simcore.core.errors import InputError, Phrase
 
 Numbers = list[int]
@@ -30,7 +30,7 @@ class Config(Part):
     """The engine's settings, by its own names."""
 
     schedule_policy: Literal["fcfs", "lpm", "dfs-weight", "lof"]
-    page_size: Positive
+    page_size: BlockTokens
     max_total_tokens: Positive
     max_running_requests: Positive
     chunked_prefill_size: Annotated[int, Field(ge=-1)]

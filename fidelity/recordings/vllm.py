@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fidelity.recordings.form import MOST, Count, Part, Positive, RecordedRequest, check_ids
+from fidelity.recordings.form import MOST, BlockTokens, Count, Part, Positive, RecordedRequest, check_ids
 from simcore.core.errors import InputError, Phrase
 
 
@@ -34,7 +34,7 @@ class Engine(Part):
 class Config(Part):
     """The engine's settings."""
 
-    block_size: Positive
+    block_size: BlockTokens
     num_blocks: Annotated[int, Field(ge=2, le=MOST)]
     max_num_batched_tokens: Positive
     max_num_seqs: Positive

@@ -104,7 +104,7 @@ def _read_table(path: Path) -> Columns:
         with opening(path, "table"), path.open("rb") as file:
             table = parquet.read_table(file)
         return {name: _column(table[name]) for name in table.column_names}
-    except pa.ArrowException as error:
+    except (ValueError, pa.ArrowException) as error:
         raise FileError(path, "holds no table of a run") from error
 
 

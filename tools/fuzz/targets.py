@@ -158,6 +158,16 @@ def _run_files() -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in sorted((Path(folder) / "run").iterdir())}
 
 
+def _trace_table() -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    written = io.BytesIO()
+    columns = {"arrival_s": [0.0, 0.5, 1.25], "prompt_tokens": [20, 30, 40], "output_tokens": [5, 6, 7]}
+    parquet.write_table(pa.table(columns), written)
+    return written.getvalue()
+
+
 def _run_folder(content: bytes, folder: Path) -> object:
     for name, text in _KEPT_RUN.items():
         (folder / name).write_bytes(content if name == "requests.parquet" else text)
@@ -255,6 +265,7 @@ TARGETS: dict[str, Target] = {
     "trace-csv": Target((_TRACE,), _file("t.csv", read_trace)),
     "trace-jsonl": Target((_LINES,), _file("t.jsonl", read_trace)),
     "trace-gzip": Target((gzip.compress(_TRACE, mtime=0),), _file("t.csv.gz", read_trace)),
+    "trace-parquet": Target((_trace_table(),), _file("t.parquet", read_trace)),
     "trace-json": Target((_VLLM_BENCH, _VLLM_BENCH_RATE, _GUIDELLM, _CONVERSATIONS), _file("t.json", read_trace)),
     "recording": Target((_RECORDING,), _file("recording.json", _compared)),
     "run-folder": Target((_KEPT_RUN["requests.parquet"],), _run_folder),

@@ -45,5 +45,5 @@ def _opened(path: Path) -> Iterator[Any]:
         try:
             with path.open("rb") as file, pq.ParquetFile(file) as parquet:  # Arrow takes no path that is not UTF-8
                 yield parquet
-        except pa.ArrowInvalid as error:
+        except (ValueError, pa.ArrowException) as error:
             raise FileError(path, "is not a Parquet file") from error

@@ -363,3 +363,15 @@ def test_named_columns_on_a_measured_run(shared_data):
     trace = read_trace(path, columns=columns)
     assert (len(trace), trace.arrival_ns[1]) == (1024, 1500203480 - 197890289)
     assert np.all(trace.arrival_ns[1:] >= trace.arrival_ns[:-1])
+
+
+def test_a_parquet_column_whose_name_is_no_text(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    columns = {"arrival_s": [0.0], "prompt_tokens": [20], "output_tokens": [5]}
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet", store_schema=False)
+    named = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(named.replace(b"arrival_s", b"arr\xfcval_s"))
+    with pytest.raises(FileError, match=r"a\.parquet: is not a Parquet file"):
+        read_trace(tmp_path / "a.parquet")
