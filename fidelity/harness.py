@@ -94,6 +94,8 @@ def _batching(setup: Setup, concurrency: int, prompt_tokens: int, data_parallel_
         "max_batched_tokens": budget and budget * data_parallel_ranks,
         "receive_interval_steps": setup.receive_interval_steps,
     }
+    if setup.receive_interval_steps is not None:  # the preset's own turns have no interval
+        settings["name"] = settings["name"] or "chunked-prefill-first"
     if setup.waiting_prompts is not None:
         settings |= setup.waiting_prompts.model_dump()
     if setup.balanced_groups is not None and data_parallel_ranks > 1:

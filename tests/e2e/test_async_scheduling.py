@@ -16,7 +16,7 @@ from tests.e2e.test_tiers_fast_forward import offloading_scenarios, run_with_con
 CHAT = {
     "model": "llama-3.1-8b",
     "cluster": {"accelerator": "h100-sxm"},
-    "host": {"request_s": 0.0, "async_scheduling": True},
+    "host": {"request_s": 0.0, "per_prompt_token_s": 0.0, "async_scheduling": True},
 }
 INTERVALS = (1, 2, 7, 30)
 IN_FLIGHT = [{"name": "in-flight", "max_waiting_steps": steps, "enough_tokens_share": 0.6} for steps in (0, 3, 40)]

@@ -40,7 +40,7 @@ OVERLOAD["workload"]["output_tokens"] = {"name": "fixed", "tokens": 100}
 def test_tokens_of_requests_that_never_finish_count(document, output_tokens_per_s):
     result = servetwin.simulate(document)
     rates, requests = result.summary["throughput"], result.requests
-    assert rates["output_tokens_per_s"] == pytest.approx(output_tokens_per_s, rel=0.03)  # as far as prices have it
+    assert rates["output_tokens_per_s"] == pytest.approx(output_tokens_per_s, rel=0.08)  # as far as prices have it
     emitted = requests["output_tokens"].sum() / document["measurement"]["end_s"]
     assert rates["output_tokens_per_s"] == pytest.approx(emitted)
     assert result.summary["metrics"]["ttft_s"]["count"] == (~np.isnan(requests["first_token_s"])).sum()
