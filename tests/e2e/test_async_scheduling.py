@@ -38,7 +38,10 @@ def folder(tmp_path_factory):
 def test_jumps_and_steps_agree(scenario, async_scheduling, batching, folder):
     limits = {key: scenario["scheduler"]["batching"][key] for key in ("max_batched_tokens", "max_running_requests")}
     scheduler = scenario["scheduler"] | {"batching": {"name": "prefill-first"} | limits | batching}
-    scenario = scenario | {"scheduler": scheduler, "host": {"request_s": 0.0, "async_scheduling": async_scheduling}}
+    scenario = scenario | {
+        "scheduler": scheduler,
+        "host": {"request_s": 0.0, "per_prompt_token_s": 0.0, "async_scheduling": async_scheduling},
+    }
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
     assert differences(jumping, stepping) == []
 
@@ -55,7 +58,10 @@ def full_slots(draw, name):
     batching = {"name": "chunked-prefill", "max_running_requests": slots, "max_batched_tokens": 300}
     scenario["scheduler"]["batching"] = batching
     scenario["workload"]["output_tokens"] = length((1, 70))
-    changes = {"memory": {"num_gpu_blocks": 3000}, "host": {"request_s": 0.0, "async_scheduling": True}}
+    changes = {
+        "memory": {"num_gpu_blocks": 3000},
+        "host": {"request_s": 0.0, "per_prompt_token_s": 0.0, "async_scheduling": True},
+    }
     return merged(scenario, changes)
 
 
@@ -74,7 +80,10 @@ def test_jumps_and_steps_agree_whatever_orders_the_queue(name, folder):
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(scenario=offloading_scenarios(), replicas=st.sampled_from([1, 2, 3]))
 def test_jumps_and_steps_agree_with_memory_below_the_gpus(scenario, replicas, folder):
-    changes = {"host": {"request_s": 0.0, "async_scheduling": True}, "cluster": {"replicas": replicas}}
+    changes = {
+        "host": {"request_s": 0.0, "per_prompt_token_s": 0.0, "async_scheduling": True},
+        "cluster": {"replicas": replicas},
+    }
     scenario = merged(scenario, changes)
     jumping, stepping = (run_with_content(scenario, folder, fast_forward=jumps) for jumps in (True, False))
     assert differences(jumping, stepping) == []
@@ -86,7 +95,7 @@ def test_prefetching_begins_when_the_scheduler_sees_a_request_though_all_slots_a
         "model": "smollm2-135m",
         "seed": 493,
         "cluster": {"accelerator": "h100-sxm"},
-        "host": {"request_s": 0.0, "async_scheduling": True},
+        "host": {"request_s": 0.0, "per_prompt_token_s": 0.0, "async_scheduling": True},
         "memory": {
             "num_gpu_blocks": 81,
             "block_size_tokens": 4,
@@ -165,7 +174,7 @@ def test_who_has_ended_keeps_its_slot_for_one_more_step(host, idle_steps, tmp_pa
     """By default too, as in vLLM; a scenario may say otherwise."""
     scenario = {
         **CHAT,
-        "host": {"request_s": 0.0, **host},
+        "host": {"request_s": 0.0, "per_prompt_token_s": 0.0, **host},
         "scheduler": {"batching": {"max_running_requests": 2}},
         "workload": {"rows": [(0.0, 100, 40), (0.0, 100, 20), (0.0, 100, 20)]},
     }

@@ -19,7 +19,7 @@ from tests.e2e.step_watch import NS_PER_S, watching
 CHAT = {
     "model": "llama-3.1-8b",
     "cluster": {"accelerator": "h100-sxm"},
-    "host": {"request_s": 0.0, "async_scheduling": False},
+    "host": {"request_s": 0.0, "per_prompt_token_s": 0.0, "async_scheduling": False},
     "seed": 3,
     "slo": {"ttft_s": {"p99": 1.0}, "tpot_s": {"p99": 0.03}},
 }

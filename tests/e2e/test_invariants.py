@@ -148,7 +148,7 @@ def test_every_token_is_accounted_for(scenario, folder):
 
     Requests come to the queue as they arrive, since what the API server takes stands in no row of steps.
     """
-    scenario = merged(scenario, {"host": {"request_s": 0.0}})
+    scenario = merged(scenario, {"host": {"request_s": 0.0, "per_prompt_token_s": 0.0}})
     with watching() as watch:
         result = run(scenario, folder, fast_forward=False, check=True)
     summary, requests, steps = result.summary, result.requests, result.steps

@@ -9,7 +9,7 @@ NS_PER_S = 1_000_000_000
 ONE_SLOT = {
     "model": "smollm2-135m",
     "cluster": {"accelerator": "h100-sxm"},
-    "host": {"request_s": 0.0},
+    "host": {"request_s": 0.0, "per_prompt_token_s": 0.0},
     "scheduler": {"batching": {"max_running_requests": 1}},
     "memory": {"num_gpu_blocks": 1000},
 }
@@ -108,7 +108,7 @@ def test_littles_law_holds_in_the_steps_table_when_all_arrive_at_once(tmp_path):
     scenario = {
         "model": "llama-3.1-8b",
         "cluster": {"accelerator": "h100-sxm"},
-        "host": {"request_s": 0.0},
+        "host": {"request_s": 0.0, "per_prompt_token_s": 0.0},
         "workload": {"rows": rows},
         "memory": {"num_gpu_blocks": 1500},
     }

@@ -16,7 +16,7 @@ TWO_DOCUMENTS = [(0.0, 1600, 2), (2.0, 1600, 2), (4.0, 1600, 2), (6.0, 1600, 2)]
 BASE = {
     "model": "llama-3.1-8b",
     "cluster": {"accelerator": "h100-sxm"},
-    "host": {"request_s": 0.0},
+    "host": {"request_s": 0.0, "per_prompt_token_s": 0.0},
     "memory": {"num_gpu_blocks": 120, "tiers": [{"name": "cpu", "capacity_gb": 10}]},
     "workload": {"rows": TWO_DOCUMENTS},
 }
