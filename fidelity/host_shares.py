@@ -1,7 +1,7 @@
 """How much of a run's mean TTFT and TPOT is the host's, constant by constant."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class HostShares:
     times: Mapping[str, tuple[float, float]]
     launches: int
     layers: int
-    eager: Float64Array
+    eager: Float64Array = field(compare=False)
 
     def change(self, constants: Mapping[str, float]) -> Float64Array:
         """Seconds that mean TTFT and TPOT change by with other ``constants``; those left out stay."""

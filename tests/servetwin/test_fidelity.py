@@ -68,7 +68,9 @@ def test_a_measurement_counts_once(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "--runs, --per-request or --references"),
+        ((), "--runs, --per-request, --posts, --references or --adapt"),
+        (("--out", "host.yaml"), "--out is 'host.yaml', expected --adapt with it."),
+        (("--adapt", "none.csv"), "none.csv: no such file"),
         (("--runs", "none.csv", "--bands", "4"), "--bands is 4, expected 0 for no bands, or 9 to 10000 replays."),
         (("--runs", "none.csv"), "none.csv: no such file"),
         (("--references", "nowhere"), "nowhere: no such folder"),
