@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -48,7 +48,8 @@ class RayCluster:
             raise InputError("--ray", address or "local", f"'local' or the address of a Ray cluster ({why})") from None
         self._ray = ray
         self._perform = ray.remote(num_cpus=1, max_retries=_RETRIES)(answer)
-        self.at_once = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        resources: Callable[[], Mapping[str, float]] = ray.cluster_resources
+        self.at_once = max(int(resources().get("CPU", 1)), 1)
 
     def submit(
         self, function: Callable[[_Item], _Answer], item: _Item, named: Callable[[_Item], str]

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dashboard.figures.chart import Chart, Series
-from papers.harness.catalogue import published_of
+from papers.harness.lengths import laws
 from papers.harness.simulating import merged, normalised_latency_s, poisson, run
 from papers.harness.study import Cell, Figures, Measured, Size, Study
 
@@ -34,9 +34,7 @@ TOY_ROWS = "arrival_s,prompt_tokens,output_tokens\n0,1,10\n0,1,2\n0,1,1\n"
 def measure(cell: Cell) -> Figures:
     """The mean latency per output token at so many times the capacity, and of the toy example."""
     ordering = {"scheduler": {"ordering": SYSTEMS[cell.system]}}
-    lengths = published_of("learning-to-rank").parameters["lmsys"]
-    laws = {name: {"name": "quantiles", "tokens": lengths[name]} for name in ("prompt_tokens", "output_tokens")}
-    base = merged({"model": "llama-3.1-8b", "workload": laws}, SETUPS[cell.setup])
+    base = merged({"model": "llama-3.1-8b", "workload": laws("lmsys")}, SETUPS[cell.setup])
     at_once = run(
         merged(base, {"workload": {"requests": cell.size.requests, "arrivals": {"name": "at-once"}}}), cell.seed
     )

@@ -49,7 +49,7 @@ def measure(cell: Cell) -> Figures:
         return float(np.median(normalised_latency_s(result)[requests // 2 :]))  # by then a queue has grown, if it does
 
     limit_s = LIMIT_S[cell.setup] if cell.setup in LIMIT_S else TIMES_IDLE * median_s(1e-3, 40)
-    figures = {"rate_per_s": sustained_rate(lambda rate: median_s(rate) <= limit_s, 1.0, cell.size.precision)}
+    figures = {"rate_per_s": sustained_rate(lambda rate: median_s(rate) / limit_s, 1.0, cell.size.precision)}
     if cell.setup == "published" and cell.seed == 0 and cell.size == STUDY.full:
         figures |= {f"median_s at {rate}": median_s(rate) for rate in CURVE_PER_S}
     return figures
@@ -75,6 +75,6 @@ STUDY = Study(
     },
     measure=measure,
     charts=charts,
-    full=Size(requests=300, seeds=3, precision=1.08),
+    full=Size(requests=300, seeds=3, precision=1.12),
     smoke=Size(requests=200, seeds=1, precision=2.0),
 )

@@ -15,7 +15,7 @@ from experiments.runners import runner_of
 from papers.harness.catalogue import paper_names, published_of
 from papers.harness.findings import Findings
 from papers.harness.folder import check_paper_folder, findings_text, write_paper_folder
-from papers.harness.running import on, reproduce
+from papers.harness.running import reproduce, tasks_of
 from papers.harness.wording import CLAIM_COLUMNS, COMPARISON_COLUMNS, claim_rows, comparison_rows, reasons, rule
 from servetwin.console import console, plain_table, print_table, say
 from simcore.core.errors import InputError, Phrase
@@ -53,8 +53,11 @@ def repro(
     folder = out if out is not None or as_json or smoke else Path("runs") / "papers" / name
     if folder is not None:
         check_paper_folder(folder)
-    with closing(runner_of(jobs, ray)) as runner, _progress_bar(shown=not as_json) as progress:
-        findings, measured, study = reproduce(name, on(runner), smoke, progress)
+    with (
+        closing(runner_of(jobs, ray, most=len(tasks_of(name, smoke)))) as runner,
+        _progress_bar(shown=not as_json) as progress,
+    ):
+        findings, measured, study = reproduce(name, runner, smoke, progress)
     if folder is not None:
         from papers.harness.report import render_paper  # plotly is slow to import
 

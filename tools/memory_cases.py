@@ -10,14 +10,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from servetwin.api import prepare
-from simcore.cost.term import StepCounts
-from simcore.hardware import load_accelerator
-from simcore.memory.capacity import MemoryDemand
-from simcore.memory.kv_bytes import KvFormat, kv_bytes_per_token
-from simcore.models import load_model
-from tools.unpaged_memory.address_space import AddressSpace, Buddy
-from tools.unpaged_memory.contiguous import (
+from experiments.unpaged_memory.address_space import AddressSpace, Buddy
+from experiments.unpaged_memory.contiguous import (
     ContiguousKv,
     KvAllocator,
     PagedKv,
@@ -25,7 +19,13 @@ from tools.unpaged_memory.contiguous import (
     reserve_longest,
     reserve_power_of_two,
 )
-from tools.unpaged_memory.fragmentation import MemoryUse, replay_memory_use
+from experiments.unpaged_memory.fragmentation import MemoryUse, replay_memory_use
+from servetwin.api import prepare
+from simcore.cost.term import StepCounts
+from simcore.hardware import load_accelerator
+from simcore.memory.capacity import MemoryDemand
+from simcore.memory.kv_bytes import KvFormat, kv_bytes_per_token
+from simcore.models import load_model
 
 PUBLISHED: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parent / "published" / "memory.yaml").read_text(encoding="utf-8")

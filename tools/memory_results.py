@@ -16,6 +16,8 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from experiments.unpaged_memory.address_space import AddressSpace, Buddy, FirstFit  # noqa: E402
+from experiments.unpaged_memory.fragmentation import MemoryUse  # noqa: E402
 from servetwin.api import prepare  # noqa: E402
 from servetwin.memory_command import print_memory  # noqa: E402
 from simcore.build.memory_report import memory_report  # noqa: E402
@@ -36,8 +38,6 @@ from tools.memory_cases import (  # noqa: E402
     tabulated_capacities,
 )
 from tools.page_template import filled  # noqa: E402
-from tools.unpaged_memory.address_space import AddressSpace, Buddy, FirstFit  # noqa: E402
-from tools.unpaged_memory.fragmentation import MemoryUse  # noqa: E402
 
 REQUESTS = 1500
 PARTS = ("token_states", "reserved", "internal", "external")

@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -16,11 +17,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from experiments.runners import runner_of  # noqa: E402
 from papers.harness.catalogue import paper_names, published_of, study_of  # noqa: E402
 from papers.harness.findings import DOES_NOT_HOLD, HOLDS, IN_DIRECTION, Finding, Findings, evaluate  # noqa: E402
 from papers.harness.folder import write_paper_folder  # noqa: E402
 from papers.harness.report import render_paper  # noqa: E402
-from papers.harness.running import by_processes, reproduce  # noqa: E402
+from papers.harness.running import reproduce, tasks_of  # noqa: E402
 from papers.harness.study import Measured  # noqa: E402
 from papers.harness.wording import (  # noqa: E402
     CLAIM_COLUMNS,
@@ -105,7 +107,8 @@ def write(folder: Path, names: Sequence[str]) -> None:
     (folder / KEPT).mkdir(parents=True, exist_ok=True)
     for name in names:
         started = time.perf_counter()
-        findings, measured, study = reproduce(name, by_processes())
+        with closing(runner_of(most=len(tasks_of(name)))) as runner:
+            findings, measured, study = reproduce(name, runner)
         (folder / KEPT / f"{name}.json").write_text(measured_text(measured), encoding="utf-8")
         charts = study.charts(measured, findings.published.curves)
         write_paper_folder(findings, render_paper(findings, charts), ROOT / "runs" / "papers" / name)

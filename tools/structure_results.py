@@ -27,7 +27,18 @@ BEFORE = Path(__file__).with_name("structure_before.json")
 DOCUMENT = ROOT / "docs" / "results" / "structure.md"
 COMPILED = ROOT / "build" / "compiled"
 _REPEATS = 3
-_PACKAGES = ("servetwin", "dashboard", "fidelity", "experiments", "calibrate", "live", "kernels", "simcore", "policies")
+_PACKAGES = (
+    "servetwin",
+    "papers",
+    "dashboard",
+    "fidelity",
+    "experiments",
+    "calibrate",
+    "live",
+    "kernels",
+    "simcore",
+    "policies",
+)
 _MAIN_JOB = """
 import importlib.util, json, sys
 from time import process_time

@@ -1,11 +1,10 @@
-"""Running a study: its cells are shared out among processes, and held against what was published."""
+"""Running a study: its cells are shared out by a runner, and held against what was published."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from experiments import runners
-from experiments.processes import available_cores, in_processes
+from experiments.runners import Runner, ThisProcess, as_they_come
 from papers.harness.catalogue import published_of, study_of
 from papers.harness.findings import Findings, evaluate
 from papers.harness.study import PUBLISHED, Cell, Figures, Measured, Study
@@ -22,34 +21,6 @@ class Task:
     def __str__(self) -> str:
         cell = self.cell
         return f"{self.paper}, {cell.system} in setup {cell.setup}, seed {cell.seed}"
-
-
-Runner = Callable[[Callable[[Task], Figures], Sequence[Task]], Iterable[tuple[int, Figures]]]
-"""Carries tasks out, in any order, and tells the place of each with its answer."""
-
-
-def by_processes(processes: int | None = None) -> Runner:
-    """Processes of this machine, by default one for each core."""
-
-    def run(function: Callable[[Task], Figures], tasks: Sequence[Task]) -> Iterator[tuple[int, Figures]]:
-        return in_processes(function, tasks, min(processes or available_cores(), len(tasks)), str)
-
-    return run
-
-
-def on(runner: runners.Runner) -> Runner:
-    """Whatever carries out runs, a Ray cluster for example."""
-
-    def run(function: Callable[[Task], Figures], tasks: Sequence[Task]) -> Iterator[tuple[int, Figures]]:
-        return runners.as_they_come(runner, function, tasks, str)
-
-    return run
-
-
-def in_this_process(function: Callable[[Task], Figures], tasks: Sequence[Task]) -> Iterator[tuple[int, Figures]]:
-    """One after another, here."""
-    for place, task in enumerate(tasks):
-        yield place, function(task)
 
 
 def perform(task: Task) -> Figures:
@@ -77,17 +48,17 @@ def tasks_of(name: str, smoke: bool = False) -> list[Task]:
 
 def reproduce(
     name: str,
-    runner: Runner = in_this_process,
+    runner: Runner | None = None,
     smoke: bool = False,
     progress: Callable[[int, int], Any] = lambda done, total: None,
 ) -> tuple[Findings, Measured, Study]:
-    """Run a paper's experiment; ``progress`` is told how many cells of how many are done.
+    """Run a paper's experiment, by default in this process; ``progress`` is told how many cells of how many are done.
 
     Raises ``UnknownNameError`` for a paper that there is not, and what the simulations and the runner raise.
     """
     published, study, tasks = published_of(name), study_of(name), tasks_of(name, smoke)
     answers: dict[int, Figures] = {}
-    for place, figures in runner(perform, tasks):
+    for place, figures in as_they_come(runner or ThisProcess(), perform, tasks, str):
         answers[place] = figures
         progress(len(answers), len(tasks))
     figures_of: dict[tuple[str, str], list[Figures]] = {}

@@ -45,29 +45,44 @@ def normalised_latency_s(result: Result) -> np.ndarray[Any, np.dtype[np.float64]
     return np.where(result.requests["state"] == "finished", per_token, np.inf)
 
 
-def sustained_rate(keeps: Callable[[float], bool], start_per_s: float, precision: float) -> float:
-    """The greatest rate at which ``keeps`` is true, found by doubling and halving to within a factor of ``precision``.
+def has_growing_queue(result: Result, factor: float = 1.5, spare: int = 16) -> bool:
+    """Whether clearly more requests are there when the last arrives than when half have come.
 
-    Raises ``ServetwinError`` if it is true at no rate of any use, or at all.
+    An order that favours short requests hides an overload from the mean latency for as long as a run is short.
     """
-    low, high = start_per_s, start_per_s
-    if keeps(start_per_s):
-        for _ in range(_MOST_DOUBLINGS):
-            high = low * 2
-            if not keeps(high):
+    arrival_s, end_s = result.requests["arrival_s"], result.requests["end_s"]
+    half, last = (
+        int(((arrival_s <= now_s) & ~(end_s <= now_s)).sum()) for now_s in (np.median(arrival_s), arrival_s.max())
+    )
+    return last > factor * half + spare
+
+
+def sustained_rate(excess: Callable[[float], float], start_per_s: float, precision: float) -> float:
+    """The greatest rate at which a limit is kept: where ``excess``, what is limited over its limit, passes 1.
+
+    It is found by doubling and halving to within a factor of ``precision``, and within that by interpolation. Raises
+    ``ServetwinError`` if the limit is kept at no rate of any use, or at all.
+    """
+    low = high = (start_per_s, excess(start_per_s))
+    for _ in range(_MOST_DOUBLINGS):
+        if low[1] <= 1:
+            high = (2 * low[0], excess(2 * low[0]))
+            if high[1] > 1:
                 break
             low = high
         else:
-            raise ServetwinError(f"The limit is kept even at {low:g} requests per second, so there is no rate to find.")
-    else:
-        for _ in range(_MOST_DOUBLINGS):
-            low = high / 2
-            if keeps(low):
+            low = (high[0] / 2, excess(high[0] / 2))
+            if low[1] <= 1:
                 break
             high = low
-        else:
-            raise ServetwinError(f"The limit is not even kept at {low:g} requests per second.")
-    while high / low > precision:
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    return float(np.sqrt(low * high))
+    else:
+        kept = "even" if low[1] <= 1 else "not even"
+        raise ServetwinError(f"The limit is {kept} kept at {low[0]:g} requests per second.")
+    while high[0] / low[0] > precision:
+        rate_per_s = float(np.sqrt(low[0] * high[0]))
+        middle = (rate_per_s, excess(rate_per_s))
+        low, high = (middle, high) if middle[1] <= 1 else (low, middle)
+    if low[1] <= 0 or not np.isfinite(high[1]):
+        return float(np.sqrt(low[0] * high[0]))
+    share = -np.log(low[1]) / np.log(high[1] / low[1])
+    return float(low[0] * (high[0] / low[0]) ** share)

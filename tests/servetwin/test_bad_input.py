@@ -59,8 +59,8 @@ NAMES = [
     ("model=meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B: no such file or folder; the model nearest", None),
     ("cluster.accelerator=h100", "cluster.accelerator is 'h100', expected one of a100-pcie-80gb,", "'h100-sxm'"),
     (
-        "engine=vllm",
-        "engine is 'vllm', expected one of hf-static, llama.cpp, orca, servetwin-live, sglang, tgi, trtllm, vllm-v1.",
+        "engine=vlm-v1",
+        "engine is 'vlm-v1', expected one of hf-static, llama.cpp, orca, servetwin-live, sglang, tgi, trtllm, vllm-v1.",
         "'vllm-v1'",
     ),
     ("scheduler.ordering=fcsf", "scheduler.ordering.name is 'fcsf', expected one of", "'fcfs'"),

@@ -173,7 +173,7 @@ def test_every_help_is_plain_and_whole(command, arguments):
         (
             ("runn",),
             "the command is 'runn', expected one of calibrate, chat, compare, dashboard, doctor, explain, fidelity, "
-            "hardware, live, memory, models, parity, policies, run, ",
+            "hardware, live, memory, models, parity, plan, policies, ",
         ),
         (
             ("trace", "lits"),
@@ -222,6 +222,7 @@ IMPORT_NAMES = {"pyyaml": "yaml"}
 OWN_PACKAGES = (
     "servetwin",
     "dashboard",
+    "papers",
     "fidelity",
     "experiments",
     "calibrate",
@@ -240,7 +241,15 @@ def test_a_base_install_pulls_nothing_heavy():
     assert base_requirements() == base
 
 
-LIVE_COMMANDS = ("chat_command.py", "live_command.py", "live_options.py", "validate_command.py")
+LIVE_COMMANDS = (
+    "calibrate_command.py",
+    "calibration.py",
+    "calibration_targets.py",
+    "chat_command.py",
+    "live_command.py",
+    "live_options.py",
+    "validate_command.py",
+)
 """They need the extra ``live``, and import it when they run."""
 PAGES = REPOSITORY / "dashboard" / "app"
 """They need the extra ``dashboard``, and nothing else imports them."""

@@ -24,13 +24,17 @@ def test_mappings_are_merged_and_policies_replaced():
 
 @pytest.mark.parametrize("limit", [0.3, 1.0, 77.0])
 def test_the_rate_is_found_to_the_precision(limit):
-    assert sustained_rate(lambda rate: rate <= limit, 1.0, 1.05) == pytest.approx(limit, rel=0.05)
+    def step(rate):
+        return float("inf") if rate > limit else 0.0
+
+    assert sustained_rate(step, 1.0, 1.05) == pytest.approx(limit, rel=0.05)
+    assert sustained_rate(lambda rate: (rate / limit) ** 3, 1.0, 1.5) == pytest.approx(limit), "interpolated"
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_limit_that_no_rate_decides_is_told(kept):
+@pytest.mark.parametrize("excess", [0.5, 2.0])
+def test_a_limit_that_no_rate_decides_is_told(excess):
     with pytest.raises(ServetwinError, match="The limit is"):
-        sustained_rate(lambda rate: kept, 1.0, 1.05)
+        sustained_rate(lambda rate: excess, 1.0, 1.05)
 
 
 def test_arrivals_of_two_rates_are_the_same_but_for_scale():

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
-from tools.unpaged_memory.address_space import Buddy, FirstFit
+from experiments.unpaged_memory.address_space import Buddy, FirstFit
 
 
 def test_first_fit_takes_the_lowest_gap_and_joins_neighbours():

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.memory_cases import PUBLISHED, SHORT_PROMPT, figure_2, schemes
-from tools.unpaged_memory.address_space import Buddy, FirstFit
-from tools.unpaged_memory.contiguous import (
+from experiments.unpaged_memory.address_space import Buddy, FirstFit
+from experiments.unpaged_memory.contiguous import (
     ContiguousKv,
     Fragmentation,
     PagedKv,
@@ -14,7 +13,8 @@ from tools.unpaged_memory.contiguous import (
     reserve_longest,
     reserve_power_of_two,
 )
-from tools.unpaged_memory.fragmentation import replay_memory_use
+from experiments.unpaged_memory.fragmentation import replay_memory_use
+from tools.memory_cases import PUBLISHED, SHORT_PROMPT, figure_2, schemes
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tools.unpaged_memory.contiguous import KvAllocator
+from experiments.unpaged_memory.contiguous import KvAllocator
 
 StepNs = Callable[[int], float]
 """How long a step over so many tokens takes, in nanoseconds."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from tools.unpaged_memory.address_space import AddressSpace
+from experiments.unpaged_memory.address_space import AddressSpace
 
 Reservation = Callable[[int, int], int]
 """Slots that a request of so many prompt and output tokens asks for on admission."""
