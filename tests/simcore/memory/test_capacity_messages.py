@@ -33,11 +33,11 @@ def refusal(model, accelerator, ranks, **settings):
             "activations) and may use 76.5 GB (90% of its memory); 2 h100-sxm (cluster.tensor_parallel: 2), 1 b200, "
             "1 gb200 or 1 mi300x would do.",
         ),
-        ("llama-3.1-405b", "rtx-4090", 1, "8 b200, 8 gb200 or 8 h200-sxm would do."),
-        ("deepseek-v3", "l4", 1, "4 b200, 4 gb200 or 4 mi300x would do."),
+        ("llama-3.1-405b", "rtx-4090", 1, "4 b300, 4 gb300 or 8 b200 would do."),
+        ("deepseek-v3", "l4", 1, "4 b200, 4 b300 or 4 gb200 would do."),
         ("llama-3.1-70b", "l4", 2, "each needs 72.9 GB"),
-        ("llama-3.1-405b", "cpu-generic", 1, "8 b200, 8 gb200 or 8 h200-sxm would do."),
-        ("llama-3.1-405b", "h200-sxm", 4, "; 8 h200-sxm (cluster.tensor_parallel: 8) would do."),
+        ("llama-3.1-405b", "cpu-generic", 1, "4 b300, 4 gb300 or 8 b200 would do."),
+        ("llama-3.1-405b", "h200-sxm", 4, "; 8 h200-sxm (cluster.tensor_parallel: 8), 4 b300 or 4 gb300 would do."),
     ],
 )
 def test_the_sentence(model, accelerator, ranks, said):
