@@ -9,9 +9,17 @@ from servetwin.api import simulate
 from simcore.core.result import Result
 
 # What is said of policies must not hang on one engine's kernels, so all are priced by roofline.
-HOST = {"step_s": 0.5e-3, "per_request_s": 5e-6, "launch_s": 0.0, "request_s": 0.0}
+HOST = {
+    "step_s": 0.5e-3,
+    "per_request_s": 5e-6,
+    "launch_s": 0.0,
+    "layer_s": 0.0,
+    "request_s": 0.0,
+    "per_prompt_token_s": 0.0,
+    "async_scheduling": False,
+}
 H100 = {"cluster": {"accelerator": "h100-sxm"}, "pricing": {"profile": "roofline"}, "host": HOST}
-"""Fixed prices and no time before the queue, so that results hang on the policies alone."""
+"""Fixed prices, no time before the queue and no slot held by who has ended: results hang on the policies alone."""
 SMALL = {"model": "smollm2-135m", **H100}
 CHAT = {"model": "llama-3.1-8b", **H100}
 ONE_SLOT = {"name": "chunked-prefill", "max_running_requests": 1}
