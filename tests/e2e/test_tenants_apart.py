@@ -17,6 +17,7 @@ def scenario(others, **sections):
         "model": "smollm2-135m",
         "cluster": {"accelerator": "l4", "replicas": 2, "routing": {"name": "dedicated", "tenants": {"gold": 1}}},
         "memory": {"num_gpu_blocks": 150},
+        "host": {"per_prompt_token_s": 0.0},  # one API server tokenises the prompts of all replicas
         "workload": {"streams": [GOLD, *others]},
     }
     return merged(base, sections)
