@@ -76,7 +76,7 @@ def test_the_preset_of_sglang_takes_turns_and_finds_what_was_said_before(folder)
 
 
 def test_less_set_aside_lets_more_in_and_more_must_give_way(folder):
-    """SGLang's conservativeness: nobody gives way where all that may come is set aside."""
+    """SGLang's conservativeness; what is set aside decays, so a few may give way even where it began with all."""
     arrivals = {"name": "poisson", "rate_per_s": 20.0}
     workload = synthetic(arrivals, (100, 300), (200, 900), requests=150, max_output_tokens=900)
     scenario = merged(CHAT, {"memory": {"num_gpu_blocks": 12_000}}) | {"workload": workload}
@@ -86,7 +86,7 @@ def test_less_set_aside_lets_more_in_and_more_must_give_way(folder):
         result = run(merged(scenario, {"scheduler": {"batching": {"commitment": commitment}}}), folder)
         preempted.append(result.summary["preemptions"]["total"])
         decoding.append(int(result.steps["decoding_requests"].max()))
-    assert preempted[0] > preempted[1] > preempted[2] == 0
+    assert preempted[0] > preempted[1] > preempted[2]
     assert decoding[0] > decoding[1]
 
 
