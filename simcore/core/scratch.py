@@ -71,9 +71,12 @@ def _is_ours(folder: Path) -> bool:
 
 def _remove_if_left(folder: Path) -> None:
     with suppress(OSError):
-        if folder.name.startswith(_UNLOCKED) or not (folder / _LOCK).exists():
+        if folder.name.startswith(_UNLOCKED):
             if time.time() - folder.stat().st_mtime > _UNLOCKED_S:
                 shutil.rmtree(folder, ignore_errors=True)
+            return
+        if not (folder / _LOCK).exists():  # its process was removing it
+            shutil.rmtree(folder, ignore_errors=True)
             return
         lock = os.open(folder / _LOCK, os.O_RDWR)
         try:
