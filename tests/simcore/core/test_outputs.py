@@ -169,11 +169,11 @@ def test_what_a_living_process_writes_in_stays(tmp_path):
 def test_hidden_folders_of_others_stay(tmp_path):
     (tmp_path / ".servetwin-mine").mkdir()
     (tmp_path / ".servetwin-mine" / "notes").write_text("mine")
-    (tmp_path / ".servetwin-fresh").mkdir()
-    (tmp_path / ".servetwin-long-left").mkdir()
-    os.utime(tmp_path / ".servetwin-long-left", (time.time() - 3600,) * 2)
+    (tmp_path / ".servetwin.fresh").mkdir()
+    (tmp_path / ".servetwin.long-left").mkdir()
+    os.utime(tmp_path / ".servetwin.long-left", (time.time() - 3600,) * 2)
     scratch.remove_left_over(tmp_path)
-    assert names(tmp_path) == [".servetwin-fresh", ".servetwin-mine"]
+    assert names(tmp_path) == [".servetwin-mine", ".servetwin.fresh"]
 
 
 WRITER = """
