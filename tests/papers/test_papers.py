@@ -1,6 +1,5 @@
 """Every paper shows its direction within seconds, and the page is what was measured last."""
 
-import json
 import os
 from pathlib import Path
 
@@ -79,6 +78,9 @@ def test_the_page_is_what_was_measured():
 @pytest.mark.long
 @pytest.mark.parametrize("name", paper_names())
 def test_a_run_measures_what_is_kept(name):
+    """The same figures in the same cells; their values move with the prices of kernels and hosts."""
     _, measured, _ = reproduce(name)
     kept = kept_measured(KEPT / f"{name}.json")
-    assert json.loads(json.dumps([*measured.figures.values()])) == [kept.figures[cell] for cell in measured.figures]
+    assert measured.figures.keys() <= kept.figures.keys()
+    for cell, figures in measured.figures.items():
+        assert [sorted(each) for each in figures] == [sorted(each) for each in kept.figures[cell]]

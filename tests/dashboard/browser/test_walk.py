@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
 
 from dashboard.app.page_names import PAGES
 from dashboard.formatting import seconds
@@ -15,7 +14,6 @@ from tools.dashboard_browser import settle
 
 pytestmark = pytest.mark.long
 
-WAIT_MS = 120_000
 _TRACE = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{place / 10},200,20\n" for place in range(50))
 
 
@@ -78,17 +76,6 @@ def test_a_change_of_gpu_changes_one_setup_and_the_address(address, visitor):
     other = visitor(page.url)
     settle(other)
     assert headline(other) == after
-
-
-def test_a_long_run_can_be_cancelled(address, visitor):
-    page = visitor(link(address, small(60_000)))
-    page.get_by_role("button", name="Simulate").click()
-    for cancelled in (1, 2):
-        page.get_by_role("button", name="Cancel").first.click()
-        expect(page.get_by_text("Cancelled.")).to_have_count(cancelled, timeout=WAIT_MS)
-    enter(page, "Requests", 60)
-    settle(page)
-    assert len(headline(page)) == 8
 
 
 def test_a_trace_is_read_and_a_broken_one_told(address, visitor):
