@@ -1,6 +1,5 @@
 """Every paper shows its direction within seconds, and the page is what was measured last."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,17 @@ MOST_LINES = 200
 NEEDS_TRACES = {"mooncake"}
 
 
+@pytest.fixture
+def traces(request, name, monkeypatch):
+    """The folder of data for the papers that are measured on public traces."""
+    if name in NEEDS_TRACES:
+        monkeypatch.setenv("SERVETWIN_DATA", str(request.getfixturevalue("shared_data")))
+
+
+@pytest.mark.usefixtures("traces")
 @pytest.mark.parametrize("name", paper_names())
 def test_the_smoke_run_shows_the_direction_of_the_whole_run(name):
     """Which is the published one, unless the page says that the claim does not hold."""
-    if name in NEEDS_TRACES and "SERVETWIN_DATA" not in os.environ:
-        pytest.skip("SERVETWIN_DATA names no folder with the traces that this paper is measured on")
     findings, measured, study = reproduce(name, smoke=True)
     whole = evaluate(name, published_of(name), kept_measured(KEPT / f"{name}.json"))
     found = {finding.comparison.words: finding.ours for finding in findings.claims}
@@ -76,6 +81,7 @@ def test_the_page_is_what_was_measured():
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("traces")
 @pytest.mark.parametrize("name", paper_names())
 def test_a_run_measures_what_is_kept(name):
     """The same figures in the same cells; their values move with the prices of kernels and hosts."""
