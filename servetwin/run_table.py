@@ -1,5 +1,7 @@
 """What ``servetwin run`` prints: the headline figures of a result."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -179,9 +181,15 @@ def _pools(pools: dict[str, Any]) -> Table:
 def _faults(figures: dict[str, Any]) -> str:
     """What went wrong."""
     return (
-        f"faults: {len(figures['events']):,} crashes, {figures['replica_down_s']:,.1f} s of a replica down, "
+        f"faults: {_counted(event['name'] for event in figures['events'])}; {figures['replica_down_s']:,.1f} s of a "
+        "replica down, "
         f"{figures['interrupted_requests']:,} requests interrupted, {figures['given_up_requests']:,} given up"
     )
+
+
+def _counted(names: Iterable[str]) -> str:
+    """Each name with how often it comes."""
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(Counter(names).items()))
 
 
 def _handover(figures: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from simcore.build.fault_times import loses_requests, paces
 from simcore.build.pool import PreparedPool
 from simcore.build.replica import ReplicaParts, further_batch, replica_parts
 from simcore.build.warm_up import warm_up
@@ -87,15 +88,17 @@ def build_cluster(
     groups: list[ReplicaGroup] = []
     configs: list[ReplicaConfig] = []
     first = 0
+    slow_at_times = paces(pools[0].scenario, sum(pool.replicas for pool in pools))
     for pool in pools:
-        faulty = bool(pool.scenario.faults)
+        faulty = loses_requests(pool.scenario.faults)
         config = ReplicaConfig(
             to_ns(pool.scenario.measurement.warmup_s),
-            alone and not faulty,
+            alone and not pool.scenario.faults,
             fast_forward,
             check,
             pool.scenario.host.async_scheduling,
             pool.scenario.workload.gives_up or faulty,
+            slow_at_times or None,
         )
         groups.append(_group(clock, recorder, pool, workload, config, first))
         configs.append(config)
@@ -122,7 +125,7 @@ def _group(
     shares_content = has_contents(workload)
     # a pipeline plans a batch when its first stage is free
     late = config.async_scheduling and pool.pipeline is None
-    kind = MortalReplica if pool.scenario.faults else _REPLICAS[pool.role]
+    kind = MortalReplica if loses_requests(pool.scenario.faults) else _REPLICAS[pool.role]
     for index in range(first, first + pool.replicas):
         parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content, ends_late=late)
         warm_up(parts.memory, pool.scenario, workload)

@@ -1,17 +1,30 @@
 """The faults that a scenario states."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
+from policies.chance import uniform
 from simcore.build.cluster import SimulatedCluster
+from simcore.build.fault_times import DEADLY, all_strikes, loses_requests
 from simcore.build.pool import PreparedPool
 from simcore.core.clock import to_ns
 from simcore.core.errors import InputError
 from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario
-from simcore.scenario.sections import Crash, Retries
+from simcore.scenario.sections import Retries
+from simcore.scenario.sections.faults import Crash, OnReplica, Partition, Poison, SlowGpu, SlowLink, TransferLoss
+from simcore.service import crashes
 from simcore.service.clock import Clock
-from simcore.service.crashes import Crashes, CrashPlan, RetryConfig
+from simcore.service.crashes import Crashes
+from simcore.service.fault_record import FaultRecord
+from simcore.service.faults import Faults
+from simcore.service.handovers import Handovers
+from simcore.service.pace import Pace
+from simcore.service.partitions import Partitions
+from simcore.service.resending import ResendConfig, Resending
 from simcore.service.stage import Stage
+
+_CHANCE_OF_POISON = 7
 
 
 def check_faults(scenario: Scenario, pools: Sequence[PreparedPool]) -> None:
@@ -22,34 +35,90 @@ def check_faults(scenario: Scenario, pools: Sequence[PreparedPool]) -> None:
         return
     replicas = sum(pool.replicas for pool in pools)
     for place, fault in enumerate(scenario.faults):
-        if fault.replica >= replicas:
+        if isinstance(fault, OnReplica) and fault.replica is not None and fault.replica >= replicas:
             expected = f"at most {replicas - 1}, the last of {replicas} replicas"
             raise InputError(f"faults.{place}.replica", fault.replica, expected)
-    for pool in pools:
-        reasons = {
-            f"pool {pool.name} hands requests over": pool.role != "mixed",
-            "pipeline stages have batches in flight": pool.pipeline is not None,
-            "memory.tiers outlive a replica": bool(pool.scenario.memory.tiers),
-            "swap space outlives a replica": pool.scenario.scheduler.preemption.mode == "swap",
-        }
-        for reason, holds in reasons.items():
-            if holds:
-                raise InputError("faults", [fault.name for fault in scenario.faults], f"none, since {reason}")
+        for pool in pools:
+            hands_over, stages = pool.role != "mixed", pool.pipeline is not None
+            deadly, loses = isinstance(fault, DEADLY), loses_requests([fault])
+            reasons = {
+                f"pool {pool.name} hands requests over": hands_over and loses,
+                "no pool hands requests over": not hands_over and isinstance(fault, SlowLink | TransferLoss),
+                "pipeline stages have batches in flight": stages and (loses or isinstance(fault, SlowGpu)),
+                "memory.tiers outlive a replica": deadly and bool(pool.scenario.memory.tiers),
+                "swap space outlives a replica": deadly and pool.scenario.scheduler.preemption.mode == "swap",
+            }
+            for reason, holds in reasons.items():
+                if holds:
+                    raise InputError(f"faults.{place}.name", fault.name, f"none, since {reason}")
 
 
-def build_crashes(
-    scenario: Scenario, cluster: SimulatedCluster, stage: Stage, clock: Clock, recorder: Recorder
-) -> Crashes | None:
-    """What lets replicas crash, None without any such fault; those after the end of the run are left out."""
+def build_faults(
+    scenario: Scenario,
+    cluster: SimulatedCluster,
+    stage: Stage,
+    handovers: Handovers | None,
+    clock: Clock,
+    recorder: Recorder,
+) -> Faults | None:
+    """What makes things go wrong, None where nothing does; faults after the end of the run are left out."""
     if not scenario.faults:
         return None
-    section, end_s = scenario.retries or Retries(), scenario.measurement.end_s
-    retries = RetryConfig(section.attempts, to_ns(section.delay_s))
-    crashes = Crashes(clock, stage, recorder, retries, cluster.rebuild)
-    crashes.schedule([_plan(fault) for fault in scenario.faults if end_s is None or fault.at_s < end_s])
-    return crashes
+    section, replicas = scenario.retries or Retries(), len(cluster.replicas)
+    resending = Resending(
+        clock,
+        recorder,
+        ResendConfig(
+            section.attempts, to_ns(section.delay_s), section.backoff, section.budget_share, section.budget_least
+        ),
+    )
+    fatal = Crashes(clock, stage, resending, cluster.rebuild)
+    for crash, at_ns, replica in all_strikes(scenario, Crash, replicas):
+        restart_ns = None if crash.restart_after_s is None else at_ns + to_ns(crash.restart_after_s)
+        fatal.schedule(FaultRecord(crash.name, at_ns, restart_ns, replica))
+    if poisons := list(_poisons(scenario)):
+        fatal.poison(poisons)
+    partitions = Partitions(clock, stage, resending)
+    for cut, at_ns, replica in all_strikes(scenario, Partition, replicas):
+        partitions.schedule(FaultRecord(cut.name, at_ns, at_ns + to_ns(cut.for_s), replica))
+    others = [*_slow_gpus(scenario, replicas)]
+    if handovers is not None:
+        others += [*_slow_links(scenario, handovers, replicas, clock), *_losses(scenario, handovers, clock)]
+    return Faults(fatal, partitions, resending, others)
 
 
-def _plan(fault: Crash) -> CrashPlan:
-    restart_ns = None if fault.restart_after_s is None else to_ns(fault.at_s + fault.restart_after_s)
-    return CrashPlan(fault.replica, to_ns(fault.at_s), restart_ns)
+def _poisons(scenario: Scenario) -> Iterator[crashes.Poison]:
+    for place, fault in enumerate(scenario.faults or ()):
+        if isinstance(fault, Poison):
+            numbers, after_s = frozenset(fault.requests), fault.restart_after_s
+            is_poisoned = partial(_is_poisoned, numbers, fault.share, scenario.seed, _CHANCE_OF_POISON + place)
+            yield crashes.Poison(is_poisoned, None if after_s is None else to_ns(after_s))
+
+
+def _is_poisoned(numbers: frozenset[int], share: float, seed: int, stream: int, number: int) -> bool:
+    return number in numbers or (share > 0 and uniform(seed, number, stream) < share)
+
+
+def _slow_gpus(scenario: Scenario, replicas: int) -> Iterator[FaultRecord]:
+    for fault, at_ns, replica in all_strikes(scenario, SlowGpu, replicas):
+        yield FaultRecord(fault.name, at_ns, at_ns + to_ns(fault.for_s), replica)
+
+
+def _slow_links(scenario: Scenario, handovers: Handovers, replicas: int, clock: Clock) -> Iterator[FaultRecord]:
+    windows: dict[int, list[tuple[int, int, float]]] = {}
+    for fault, at_ns, replica in all_strikes(scenario, SlowLink, replicas):
+        if replica is not None:
+            windows.setdefault(replica, []).append((at_ns, at_ns + to_ns(fault.for_s), fault.share))
+            yield FaultRecord(fault.name, at_ns, at_ns + to_ns(fault.for_s), replica)
+    for replica, own in windows.items():
+        for at_ns, factor in Pace(own).changes:
+            clock.call_at(at_ns, partial(handovers.slow_links, replica, factor))
+
+
+def _losses(scenario: Scenario, handovers: Handovers, clock: Clock) -> Iterator[FaultRecord]:
+    windows: list[tuple[int, int, float]] = []
+    for fault, at_ns, _ in all_strikes(scenario, TransferLoss, 0):
+        windows.append((at_ns, at_ns + to_ns(fault.for_s), 1 - fault.share))
+        yield FaultRecord(fault.name, at_ns, at_ns + to_ns(fault.for_s))
+    for at_ns, kept_share in Pace(windows).changes:
+        clock.call_at(at_ns, partial(handovers.lose, 1 - kept_share))

@@ -10,7 +10,7 @@ from policies.admission import Admission
 from simcore.build.assumed import assumed, too_long_a_context
 from simcore.build.cluster import SimulatedCluster, build_cluster
 from simcore.build.disaggregation import build_handovers, check_roles, entry_stage
-from simcore.build.faults import build_crashes, check_faults
+from simcore.build.faults import build_faults, check_faults
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.core.clock import to_ns
@@ -150,8 +150,8 @@ class Simulation:
         ]
         handovers = build_handovers(scenario, self.pools, cluster, clock, recorder)
         entry = entry_stage(scenario, self.pools, cluster, samples_per_request(self.workload))
-        crashes = build_crashes(scenario, cluster, entry, clock, recorder)
-        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers, crashes)
+        faults = build_faults(scenario, cluster, entry, handovers, clock, recorder)
+        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers, faults)
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -203,7 +203,7 @@ class Simulation:
             transfers=transfers,
             measured_on=measured_on,
             handovers=handovers,
-            crashes=router.crash_records,
+            faults=router.fault_records,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])

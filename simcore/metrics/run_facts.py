@@ -14,7 +14,7 @@ from simcore.metrics.arrays import Mask
 from simcore.recording.handover_log import HandoverRow
 from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
-from simcore.service.crashes import CrashRecord
+from simcore.service.fault_record import FaultRecord
 from simcore.service.pipeline import Pipeline
 from simcore.service.replica_limits import Role
 
@@ -101,7 +101,7 @@ class RunFacts:
     transfers: Columns = field(default_factory=dict)
     measured_on: str | None = None
     handovers: Sequence[HandoverRow] | None = None
-    crashes: Sequence[CrashRecord] = ()
+    faults: Sequence[FaultRecord] | None = None
     warnings: tuple[str, ...] = ()
 
     @property

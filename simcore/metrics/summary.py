@@ -89,8 +89,8 @@ def summarise(
         summary["pools"] = pools
     if facts.handovers is not None:
         summary["handover"] = handover_figures(requests, facts.handovers, start_s)
-    if facts.crashes:
-        summary["faults"] = fault_figures(facts.crashes, end_s)
+    if facts.faults is not None:
+        summary["faults"] = fault_figures(facts.faults, end_s)
     _add_figures(summary, run)
     summary["cost"]["price_source"] = facts.price_source
     summary |= {"warnings": [*_warnings(run, summary), *facts.warnings], "notices": list(facts.notices)}

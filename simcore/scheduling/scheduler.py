@@ -37,7 +37,6 @@ class Scheduler:
     """
 
     __slots__ = (
-        "_cancelled",
         "_copies",
         "_displacement",
         "_predictors",
@@ -45,6 +44,7 @@ class Scheduler:
         "_some_go_before",
         "_stability",
         "arriving",
+        "cancelled",
         "config",
         "held",
         "memory",
@@ -72,7 +72,7 @@ class Scheduler:
         read once they are complete here."""
         self.held: dict[int, Request] | None = None
         self._some_go_before = loading is not None or swapping is not None
-        self._cancelled: dict[int, Request] = {}
+        self.cancelled: dict[int, Request] = {}
         self._copies: list[BlockCopy] = []
         self._slots = 0
 
@@ -86,14 +86,14 @@ class Scheduler:
 
     def cancel(self, request: Request) -> None:
         """Withdraw a request that waits or runs, whatever step is in progress; its memory is free in the next plan."""
-        self._cancelled[request.number] = request
+        self.cancelled[request.number] = request
 
     def drop_cancelled(self) -> list[Request]:
         """Free what cancelled requests hold that have not ended meanwhile; returns them."""
-        if not self._cancelled:
+        if not self.cancelled:
             return []
-        cancelled = list(self._cancelled.values())
-        self._cancelled.clear()
+        cancelled = list(self.cancelled.values())
+        self.cancelled.clear()
         for request in cancelled:
             self.drop(request)
         return cancelled
@@ -123,7 +123,7 @@ class Scheduler:
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its blocks are allocated, its preempted requests back in the queue."""
-        if self._cancelled:
+        if self.cancelled:
             self.drop_cancelled()
         state = self.state
         state.now_s = now_s = to_s(now_ns)
@@ -244,7 +244,7 @@ class Scheduler:
 
     def _learn(self, request: Request, now_ns: int) -> None:
         """Let policies learn from a complete request, unless nobody waits for it any more."""
-        if self._cancelled and self._cancelled.pop(request.number, None) is not None:
+        if self.cancelled and self.cancelled.pop(request.number, None) is not None:
             return
         tokens = request.known_output_tokens
         for predictor in self._predictors:

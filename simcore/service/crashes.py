@@ -1,109 +1,86 @@
-"""Replicas that crash and restart, and what becomes of their requests."""
+"""Replicas that crash and restart."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from simcore.core.request import Request
-from simcore.recording.recorder import Recorder
 from simcore.service.clock import Clock
+from simcore.service.fault_record import FaultRecord
 from simcore.service.mortal_replica import MortalReplica
+from simcore.service.resending import Resending
 from simcore.service.stage import Stage
 
-CRASHED = "its replica crashed once too often"
-Resend = Callable[[Request, int], None]
+CRASHED = "crashed"
 
 
 @dataclass(frozen=True, slots=True)
-class CrashPlan:
-    """When a replica crashes, and when it takes requests again, if ever."""
+class Poison:
+    """Requests, by number, that crash whatever replica computes them, and how long it is down; None for good."""
 
-    place: int
-    at_ns: int
-    restart_ns: int | None = None
-
-
-@dataclass(slots=True)
-class CrashRecord:
-    """What one crash did. One that finds its replica down already does nothing (``void``)."""
-
-    plan: CrashPlan
-    interrupted: int = 0
-    given_up: int = 0
-    void: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RetryConfig:
-    """How often a request is sent again, and how long after a crash."""
-
-    attempts: int
-    delay_ns: int
+    is_poisoned: Callable[[int], bool]
+    restart_after_ns: int | None
 
 
 @dataclass(slots=True)
 class Crashes:
-    """Lets replicas of a stage crash as planned, and has their open requests sent to others.
+    """Lets replicas of a stage crash, and has their open requests sent to others.
 
     The process that takes a replica's place is there at once, empty, but gets no requests before it has restarted.
     """
 
     clock: Clock
     stage: Stage
-    recorder: Recorder
-    retries: RetryConfig
+    resending: Resending
     rebuild: Callable[[int], MortalReplica]
-    resend: Resend = lambda request, output_tokens: None
     on_replaced: Callable[[int], None] = lambda place: None
-    on_dropped: Callable[[Request], None] = lambda request: None
-    records: list[CrashRecord] = field(default_factory=list)
-    _attempts: dict[int, int] = field(default_factory=dict)
-    _between: dict[int, tuple[Request, int]] = field(default_factory=dict)
+    records: list[FaultRecord] = field(default_factory=list)
+    _poisons: Sequence[Poison] = ()
 
-    def schedule(self, plans: Sequence[CrashPlan]) -> None:
-        """Have these crashes happen."""
-        for plan in plans:
-            record = CrashRecord(plan)
-            self.records.append(record)
-            self.clock.call_at(plan.at_ns, partial(self._crash, record))
+    def schedule(self, record: FaultRecord) -> None:
+        """Have a crash happen."""
+        self.records.append(record)
+        self.clock.call_at(record.at_ns, partial(self._crash, record))
 
-    def close(self) -> None:
-        """Hand to the recorder those that the end of the run found between two attempts."""
-        for request, replica in self._between.values():
-            self.recorder.request_unfinished(request, replica)
+    def poison(self, poisons: Sequence[Poison]) -> None:
+        """Let requests crash the replicas that compute them."""
+        self._poisons = poisons
+        for place in range(len(self.stage.replicas)):
+            self._warn(place)
 
-    def _crash(self, record: CrashRecord) -> None:
-        stage, place = self.stage, record.plan.place
-        record.void = not stage.is_up(place)
+    def _warn(self, place: int) -> None:
+        """Tell the replica at a place what it cannot bear."""
+        replica = self.stage.replicas[place]
+        assert isinstance(replica, MortalReplica)
+        if self._poisons:
+            replica.bears = self._bears
+            replica.on_poisoned = partial(self._poisoned, place)
+
+    def _bears(self, number: int) -> bool:
+        return not any(poison.is_poisoned(number) for poison in self._poisons)
+
+    def _poisoned(self, place: int, number: int) -> None:
+        after_ns = next(poison.restart_after_ns for poison in self._poisons if poison.is_poisoned(number))
+        now_ns = self.clock.now_ns
+        record = FaultRecord("poison", now_ns, None if after_ns is None else now_ns + after_ns, place)
+        self.records.append(record)
+        self._crash(record)
+
+    def _crash(self, record: FaultRecord) -> None:
+        stage, place = self.stage, record.replica
+        assert place is not None
+        record.void = stage.is_closed(place, CRASHED)
         if record.void:
             return
         replica = stage.replicas[place]
         assert isinstance(replica, MortalReplica)
         lost = replica.die()
-        stage.replace(place, self.rebuild(place), up=False)
+        stage.close(place, CRASHED)
+        stage.replace(place, self.rebuild(place))
         self.on_replaced(place)
-        if record.plan.restart_ns is not None:
-            self.clock.call_at(record.plan.restart_ns, partial(stage.set_up, place))
+        self._warn(place)
+        if record.until_ns is not None:
+            self.clock.call_at(record.until_ns, partial(stage.open, place, CRASHED))
         record.interrupted = len(lost)
         for request, output_tokens in lost:
             stage.ended(request, place)
-            attempts = self._attempts[request.number] = self._attempts.get(request.number, 0) + 1
-            if attempts > self.retries.attempts:
-                record.given_up += 1
-                self._reject(request, replica.index)
-            elif self.retries.delay_ns:
-                self._between[request.number] = request, replica.index
-                again_ns = self.clock.now_ns + self.retries.delay_ns
-                self.clock.call_at(again_ns, partial(self._again, request, output_tokens))
-            else:
-                self.resend(request, output_tokens)
-
-    def _again(self, request: Request, output_tokens: int) -> None:
-        del self._between[request.number]
-        self.resend(request, output_tokens)
-
-    def _reject(self, request: Request, replica: int) -> None:
-        self.recorder.request_rejected(request, replica, self.clock.now_ns, CRASHED)
-        self.on_dropped(request)
-        if request.done is not None:
-            request.done(False)
+            record.given_up += not self.resending.again(request, output_tokens, replica)

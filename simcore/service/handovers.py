@@ -77,8 +77,18 @@ class Handovers:
         self._topology = topology
         self._config = config
         self._recorder = recorder
+        self._lost_share = config.lost_share
         self._random = Random(f"lost transfers {config.seed}")
         self._open: dict[int, _Handover] = {}
+
+    def slow_links(self, replica: int, share: float) -> None:
+        """Leave a share of the bandwidth that the links of a replica have, 1 for all of it."""
+        names = self._topology.links_of(replica)
+        self._network.set_rates({name: share * self._topology.bytes_per_s[name] for name in names})
+
+    def lose(self, share: float) -> None:
+        """Have a share of the transfers be lost from now on, beside those that always are."""
+        self._lost_share = 1 - (1 - self._config.lost_share) * (1 - share)
 
     def begin(self, request: Request, output_tokens: int, source: PrefillReplica, place: int) -> None:
         """Follow a request that a prefill replica takes in now."""
@@ -167,7 +177,7 @@ class Handovers:
         handover.moving.remove(transfer)
         if handover.moving or handover.unsent_bytes or handover.prefilled_ns == UNSET:
             return
-        if self._config.lost_share and self._random.random() < self._config.lost_share:
+        if self._lost_share and self._random.random() < self._lost_share:
             if handover.attempts > self._config.retries:
                 self._land(handover, lost=True)
                 return

@@ -101,10 +101,14 @@ class OpenRequests:
         del self.by_number[request.number]
         self._reject(request, GAVE_WAY)
 
-    def give_up(self, request: Request, reason: str) -> None:
-        """End a request whose client gives up now; the scheduler still has it."""
+    def give_up(self, request: Request, reason: str | None) -> None:
+        """End a request whose client gives up now, or without a word one that goes on elsewhere (no ``reason``).
+
+        The scheduler still has it.
+        """
         del self.by_number[request.number]
-        self._reject(request, reason)
+        if reason is not None:
+            self._reject(request, reason)
 
     def forget(self, request: Request) -> None:
         """Take a request that will never be complete out of all books but those of the scheduler, which had it last."""

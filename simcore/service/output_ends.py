@@ -33,6 +33,10 @@ class OutputEnds:
         """Drop a request that has ended; returns its true output length."""
         return self._output_tokens.pop(request.number)
 
+    def output_tokens_of(self, request: Request) -> int:
+        """The true output length of a request that has not ended."""
+        return self._output_tokens[request.number]
+
     def ends_next(self, request: Request) -> bool:
         """Whether the next token of a request that prefills is its last."""
         return request.known_output_tokens + 1 == self._output_tokens[request.number]

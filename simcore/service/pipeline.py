@@ -117,7 +117,7 @@ class InFlightBatch(Replica):
         """Plan anew if there is nothing to do."""
         super()._look_again()
 
-    def give_up(self, request: Request, reason: str) -> None:
+    def give_up(self, request: Request, reason: str | None) -> None:
         """See ``Replica``; the batch that has the request aborts it, at once if it only waits."""
         holders = [lane for lane in self._stages.lanes if request.number in lane.scheduler.state.running]
         if holders:

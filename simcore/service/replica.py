@@ -15,8 +15,8 @@ from simcore.scheduling.invariants import check_invariants
 from simcore.scheduling.scheduler import Scheduler
 from simcore.scheduling.step import Executor, StepResult
 from simcore.service.clock import PLAN, STEP_END, Alarm, Clock
-from simcore.service.executor import SimulatedExecutor
 from simcore.service.open_requests import OpenRequests
+from simcore.service.paced_executor import simulated_executor
 from simcore.service.replica_config import ReplicaConfig, sees_entries
 
 
@@ -63,9 +63,7 @@ class Replica:
         self._step_end.callbacks.append(self._look)
 
     def _make_executor(self, cost: StepCost) -> Executor:
-        config, scheduler = self._config, self.scheduler
-        unseen = not (config.clients_give_up or sees_entries(scheduler)) and scheduler.state.loading is None
-        return SimulatedExecutor(scheduler, cost, config.fast_forward, config.async_scheduling and unseen)
+        return simulated_executor(self.scheduler, cost, self._config, self.index)
 
     def submit(self, request: Request, output_tokens: int) -> None:
         """Take in a request that just arrived; it will generate ``output_tokens``."""
@@ -84,8 +82,10 @@ class Replica:
         """Whether a request is open here."""
         return request.number in self.requests.by_number
 
-    def give_up(self, request: Request, reason: str) -> None:
-        """Abort an open request whose client gives up now; what it holds is freed when the step in progress ends."""
+    def give_up(self, request: Request, reason: str | None) -> None:
+        """Abort an open request, as its client gives up now, or (no ``reason``) as it goes on elsewhere.
+
+        What it holds is freed when the step in progress ends."""
         self.catch_up()
         self.requests.give_up(request, reason)
         self.scheduler.cancel(request)

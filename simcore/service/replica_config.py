@@ -1,8 +1,10 @@
 """How a replica runs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simcore.scheduling.scheduler import Scheduler
+from simcore.service.pace import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class ReplicaConfig:
 
     With ``async_scheduling``, a step is scheduled when the one before it starts, as asynchronous engines do so that the
     accelerator never waits for the host; it cannot have who came later, unless nobody runs, and does not know yet who
-    ends with the step before it.
+    ends with the step before it. ``paces`` are of the replicas, by their number, that are slow at times.
     """
 
     measure_since_ns: int = 0
@@ -25,6 +27,7 @@ class ReplicaConfig:
     check: bool = False
     async_scheduling: bool = False
     clients_give_up: bool = False
+    paces: Mapping[int, Pace] | None = None
 
 
 def sees_entries(scheduler: Scheduler) -> bool:

@@ -17,7 +17,8 @@ from simcore.recording.recorder import Recorder
 from simcore.service.api_server import ApiServer
 from simcore.service.client_timeouts import ClientTimeouts, Holder
 from simcore.service.clock import ARRIVAL, Alarm, Clock
-from simcore.service.crashes import Crashes, CrashRecord
+from simcore.service.fault_record import FaultRecord
+from simcore.service.faults import Faults
 from simcore.service.handovers import Handovers
 from simcore.service.roles import PrefillReplica
 from simcore.service.service_counts import ServiceCounts
@@ -49,21 +50,21 @@ class Router:
         recorder: Recorder,
         admission: Sequence[Admission] = (),
         handovers: Handovers | None = None,
-        crashes: Crashes | None = None,
+        faults: Faults | None = None,
     ) -> None:
         self._clock = clock
         self._entry = entry
         self._handovers = handovers
-        self._crashes = crashes
+        self._faults = faults
         self._admission = admission
         stages = [entry] if handovers is None else [entry, handovers.stage]
         for stage in stages:
             for place in range(len(stage.replicas)):
                 self._follow(stage, place)
-        if crashes is not None:
-            crashes.resend = self._resend
-            crashes.on_replaced = partial(self._follow, entry)
-            crashes.on_dropped = self._note_given_up
+        if faults is not None:
+            faults.resending.send = self._resend
+            faults.resending.on_dropped = self._note_given_up
+            faults.crashes.on_replaced = partial(self._follow, entry)
         if handovers is not None:
             self._connect(handovers)
         self._replicas = entry.replicas if handovers is None else [*entry.replicas, *handovers.stage.replicas]
@@ -74,6 +75,8 @@ class Router:
 
     def receive(self, request: Request, output_tokens: int) -> None:
         """Send on, or turn away, a request that arrives now; it would generate ``output_tokens``."""
+        if self._faults is not None:
+            self._faults.resending.arrived += 1
         total_tokens = request.prompt_tokens + output_tokens
         request.max_output_tokens = min(request.max_output_tokens, self._max_context_tokens - request.prompt_tokens)
         if total_tokens > self._max_context_tokens:
@@ -93,16 +96,16 @@ class Router:
         return None if self._handovers is None else self._handovers.log.rows
 
     @property
-    def crash_records(self) -> Sequence[CrashRecord]:
-        """What each crash did."""
-        return () if self._crashes is None else self._crashes.records
+    def fault_records(self) -> Sequence[FaultRecord] | None:
+        """What each fault did; None where nothing goes wrong."""
+        return None if self._faults is None else self._faults.records
 
     def close(self) -> None:
         """Hand to the recorder whom the end of the run cut off on the way between replicas."""
         if self._handovers is not None:
             self._handovers.close()
-        if self._crashes is not None:
-            self._crashes.close()
+        if self._faults is not None:
+            self._faults.resending.close()
 
     def _refusals(self, request: Request, output_tokens: int) -> Refusals:
         """Why each kind of replica could not serve a request; prefill replicas if none could decode it."""

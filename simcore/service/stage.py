@@ -28,7 +28,7 @@ class Stage:
         self._kinds_of_limits = tuple(dict.fromkeys(limits))
         self._views = [ReplicaAsRouted(replica) for replica in replicas]
         self._samples = samples
-        self._up = [True] * len(replicas)
+        self._closed_for: list[set[str]] = [set() for _ in replicas]
         self._all_up = True
         self._latest: tuple[int, int] | None = None
 
@@ -38,22 +38,30 @@ class Stage:
 
     def is_up(self, place: int) -> bool:
         """Whether the replica at a place takes requests."""
-        return self._up[place]
+        return not self._closed_for[place]
 
-    def set_up(self, place: int, up: bool = True) -> None:
-        """Let the replica at a place take requests, or none."""
-        self._up[place] = up
-        self._all_up = all(self._up)
+    def is_closed(self, place: int, reason: str) -> bool:
+        """Whether the replica at a place takes no requests for a reason, be it one of several."""
+        return reason in self._closed_for[place]
 
-    def replace(self, place: int, replica: Replica, up: bool) -> None:
+    def close(self, place: int, reason: str) -> None:
+        """Let the replica at a place take no requests until it is opened for this reason, and for all others."""
+        self._closed_for[place].add(reason)
+        self._all_up = False
+
+    def open(self, place: int, reason: str) -> None:
+        """Take back one reason for which the replica at a place takes no requests."""
+        self._closed_for[place].discard(reason)
+        self._all_up = not any(self._closed_for)
+
+    def replace(self, place: int, replica: Replica) -> None:
         """Put another replica, which has no requests yet, at a place."""
         self.replicas[place] = replica
         self._views[place] = ReplicaAsRouted(replica)
-        self.set_up(place, up)
 
     def _fewest_requests(self, refusals: Refusals) -> int | None:
         """Of the replicas that are up and do not refuse a request, that with the fewest; None without any."""
-        open_to = [place for place, limits in enumerate(self._limits) if self._up[place] and refusals[limits] is None]
+        open_to = [place for place, limits in enumerate(self._limits) if self.is_up(place) and refusals[limits] is None]
         return min(open_to, key=lambda place: len(self.replicas[place].requests.by_number), default=None)
 
     def pick(self, request: Request, refusals: Refusals) -> int | None:
@@ -67,7 +75,7 @@ class Stage:
         place = self._latest[1]
         while refusals[self._limits[place]] is not None:
             place = (place + 1) % len(self._limits)
-        if not self._all_up and not self._up[place]:
+        if not self._all_up and not self.is_up(place):
             found = self._fewest_requests(refusals)
             if found is None:
                 return None

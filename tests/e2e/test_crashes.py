@@ -1,4 +1,4 @@
-"""Whole runs in which replicas crash: each request has one outcome, tokens come once, jumps change nothing."""
+"""Whole runs in which things go wrong: each request has one outcome, tokens come once, jumps change nothing."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError
 from simcore.recording.recorder import Recorder
 from simcore.service.clock import Clock
-from simcore.service.crashes import CRASHED
+from simcore.service.resending import LOST_TOO_OFTEN
 from simcore.service.service import NONE_UP
 from tests.e2e.scenarios import differences, run
 
@@ -35,6 +35,13 @@ def crash(replica, at_s, restart_after_s=None):
 def scenarios(draw):
     times_s = st.floats(0.0, 1.5)
     crashes = st.builds(crash, st.integers(0, 2), times_s, st.none() | st.floats(0.001, 0.5))
+    for_s = st.floats(0.001, 0.5)
+    on_replica = {"replica": st.integers(0, 2), "at_s": times_s, "for_s": for_s}
+    cuts = st.fixed_dictionaries({"name": st.just("partition"), **on_replica})
+    slow = st.fixed_dictionaries({"name": st.just("slow-gpu"), **on_replica, "factor": st.floats(1.01, 20.0)})
+    numbers = st.lists(st.integers(0, 99), max_size=2)
+    poison = st.fixed_dictionaries({"name": st.just("poison"), "requests": numbers, "restart_after_s": for_s})
+    by_chance = st.just({"name": "crash", "every_s": 0.3, "until_s": 1.2, "restart_after_s": 0.1})
     workload = SCENARIO["workload"] | draw(st.sampled_from([{}, {"timeout_s": 0.4}]))
     closed = {"arrivals": {"name": "closed-loop", "concurrency": 20}}
     shared = {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 48}}]}
@@ -50,8 +57,8 @@ def scenarios(draw):
         "measurement": draw(st.sampled_from([{}, {"end_s": 0.8}])),
         "cluster": SCENARIO["cluster"] | {"routing": draw(st.sampled_from(routings))},
         "workload": workload,
-        "faults": draw(st.lists(crashes, min_size=1, max_size=5)),
-        "retries": {"attempts": draw(st.integers(0, 2)), "delay_s": draw(st.sampled_from([0.0, 0.05]))},
+        "faults": draw(st.lists(crashes | cuts | slow | poison | by_chance, min_size=1, max_size=5)),
+        "retries": {"attempts": draw(st.integers(0, 2)), "delay_s": draw(st.sampled_from([0.0, 0.05])), "backoff": 2.0},
     }
 
 
@@ -65,15 +72,18 @@ def test_each_request_has_one_outcome_and_nothing_is_left_behind(tmp_path_factor
     requests = result.requests
     assert len(set(requests["request_id"].tolist())) == len(requests["request_id"])
     assert ((requests["reason"] != "") == (requests["state"] == "rejected")).all()
-    finished = requests["state"] == "finished"
+    finished, figures = requests["state"] == "finished", result.summary["faults"]
     if finished.all():
         gaps = result.summary["metrics"]["itl_s"]["count"]
-        assert gaps == np.maximum(requests["output_tokens"] - 1, 0).sum()
+        # Of a request that a partition interrupts, the step in progress may compute a token that reaches nobody.
+        cut = sum(event["interrupted_requests"] for event in figures["events"] if event["name"] == "partition")
+        assert 0 <= gaps - np.maximum(requests["output_tokens"] - 1, 0).sum() <= cut
     if "end_s" not in scenario["measurement"]:
         assert len(requests["request_id"]) == 100
         assert not (requests["state"] == "unfinished").any()
         for batch in cluster.batches:
             assert not batch.requests.by_number
+            assert getattr(batch, "is_dead", False) or not batch.scheduler.memory.used_blocks
     assert not differences(result, simulation.run(fast_forward=False, check=True))
 
 
@@ -93,7 +103,7 @@ def test_a_crash_sends_requests_to_the_others_until_the_replica_is_back(tmp_path
 def test_without_retries_those_that_are_interrupted_are_rejected(tmp_path):
     result = run(SCENARIO | {"faults": [crash(1, 0.3)], "retries": {"attempts": 0}}, tmp_path)
     figures, counts = result.summary["faults"], result.summary["counts"]
-    assert counts["rejected_by_reason"] == {CRASHED: figures["interrupted_requests"]}
+    assert counts["rejected_by_reason"] == {LOST_TOO_OFTEN: figures["interrupted_requests"]}
     assert figures["given_up_requests"] == figures["interrupted_requests"] > 0
 
 
@@ -119,7 +129,7 @@ def test_a_crash_after_all_is_done_changes_nothing(tmp_path):
         ({"retries": {"attempts": 1}}, r"retries\.attempts is 1, expected no retries without faults"),
         (
             {"faults": [crash(0, 1.0)], "scheduler": {"preemption": {"mode": "swap"}}},
-            r"faults is \['crash'\], expected none, since swap space outlives a replica",
+            r"faults\.0\.name is 'crash', expected none, since swap space outlives a replica",
         ),
     ],
 )

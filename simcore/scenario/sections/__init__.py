@@ -7,12 +7,13 @@ from simcore.scenario.sections.bounds import with_whole_keys
 from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
 from simcore.scenario.sections.document import Scenario
-from simcore.scenario.sections.faults import Crash, Retries
+from simcore.scenario.sections.faults import Crash
 from simcore.scenario.sections.memory import Memory
 from simcore.scenario.sections.network import Handover, Network
 from simcore.scenario.sections.pools import Pool
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
+from simcore.scenario.sections.retries import Retries
 from simcore.scenario.sections.reuse import PrefixCache, Retention
 from simcore.scenario.sections.scheduler import Preemption, SchedulerSection
 from simcore.scenario.sections.targets import Measurement, Objectives

@@ -8,10 +8,11 @@ from simcore.engines import DEFAULT_ENGINE
 from simcore.scenario.sections.bounds import Count
 from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
-from simcore.scenario.sections.faults import Crash, Retries
+from simcore.scenario.sections.faults import FaultSection
 from simcore.scenario.sections.memory import Memory
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
+from simcore.scenario.sections.retries import Retries
 from simcore.scenario.sections.scheduler import SchedulerSection
 from simcore.scenario.sections.targets import Measurement, Objectives
 from simcore.workload.config import WorkloadConfig
@@ -46,10 +47,10 @@ class Scenario(Section):
     """Where prices of kernels come from."""
     efficiency: Efficiency = Efficiency()
     """How near kernels come to the datasheet."""
-    faults: list[Crash] | None = None
+    faults: list[FaultSection] | None = None
     """What goes wrong, and when. By default nothing does."""
     retries: Retries | None = None
-    """What becomes of requests whose replica crashes."""
+    """What becomes of requests that lose their replica."""
     slo: Objectives = Objectives()
     """Service level objectives."""
     measurement: Measurement = Measurement()

@@ -43,7 +43,7 @@ class TurnScheduler(Scheduler):
 
     def plan(self, now_ns: int) -> BatchPlan:
         """The next step; its memory is allocated, and who gives way is back in the queue."""
-        if self._cancelled:
+        if self.cancelled:
             self.drop_cancelled()
         state, batch, turns = self.state, self.batch, self._turns
         state.now_s = to_s(now_ns)

@@ -43,6 +43,10 @@ class Topology:
             for rack in sorted({self.rack(replica) for replica in range(len(places))}):
                 self.bytes_per_s |= {f"uplink {rack}": uplink_bytes_per_s, f"downlink {rack}": uplink_bytes_per_s}
 
+    def links_of(self, replica: int) -> tuple[str, ...]:
+        """The links that are a replica's own."""
+        return tuple(f"{kind} {way} {replica}" for kind in ("scale-up", "NIC") for way in ("out", "in"))
+
     def rack(self, replica: int) -> int:
         """The rack that a replica stands in; all in one where racks have no size."""
         return 0 if self._nodes_per_rack is None else self._places[replica].node // self._nodes_per_rack

@@ -37,6 +37,15 @@ def test_who_comes_later_takes_half_and_gives_it_back(clock):
     assert ends_s(network) == {0: 4.0, 1: 3.0}
 
 
+def test_a_link_that_slows_down_carries_the_rest_at_what_is_left(clock):
+    # 4 s at 1 GB/s leave 6 GB, which take 12 s at half the rate.
+    network = Network(clock, {"a": 1.0 * GB})
+    start_at(clock, network, 0.0, ["a"], 10 * GB)
+    clock.call_at(4 * GB, lambda: network.set_rates({"a": 0.5 * GB}))
+    clock.run()
+    assert ends_s(network) == {0: 16.0}
+
+
 def test_a_stopped_transfer_leaves_its_share_to_others(clock):
     network = Network(clock, {"a": 1.0 * GB})
     told = []
