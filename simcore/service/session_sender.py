@@ -32,6 +32,7 @@ class SessionSender:
         follow_ups = workload.follow_ups
         # The views of arrays give single values as plain numbers, without a list of all.
         self._offsets, self._followers = follow_ups.offsets.data, follow_ups.followers.data
+        self._arrival_ns = workload.requests.arrival_ns.data
         self._delay_ns, self._session = follow_ups.delay_ns.data, follow_ups.session.data
         self._waits_for = follow_ups.waits_for.copy().data
         self._sent = 0
@@ -56,7 +57,7 @@ class SessionSender:
             self._clock.process(self._user(supply))
 
     def _arrivals(self, begins: list[int]) -> Generator[Event, Any, None]:
-        clock, arrival_ns = self._clock, self._workload.requests.arrival_ns.data
+        clock, arrival_ns = self._clock, self._arrival_ns
         for place in begins:
             if arrival_ns[place] > clock.now_ns:
                 yield clock.timeout(arrival_ns[place] - clock.now_ns)
@@ -109,10 +110,11 @@ class SessionSender:
                 self._send_later(follower)
 
     def _send_later(self, place: int) -> None:
-        if not self._delay_ns[place]:
+        delay_ns = max(self._delay_ns[place], self._arrival_ns[place] - self._clock.now_ns)
+        if not delay_ns:
             self._send(place)
             return
-        timeout = self._clock.timeout(self._delay_ns[place])
+        timeout = self._clock.timeout(delay_ns)
         timeout.callbacks.append(lambda _: self._send(place))
 
     def _give_up_those_after(self, place: int) -> None:

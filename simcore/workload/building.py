@@ -89,7 +89,7 @@ def _merged_streams(config: StreamsWorkload, seed: int, base_dir: Path) -> InMem
     return Sessions(merge(parts), in_order, notices=tuple(notices))
 
 
-def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenLoop:
+def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenLoop | Sessions:
     recorded = replay(
         base_dir / config.trace,
         config.format,
@@ -101,6 +101,7 @@ def _recorded(config: TraceWorkload, seed: int, base_dir: Path) -> InMemoryOpenL
         skip_failed=config.skip_failed,
         block_tokens=config.block_tokens,
         resample_seed=seed if config.resample else None,
+        turns_wait=config.turns == "closed-loop",
     )
     senders = laws.senders(config)
     if senders is None:

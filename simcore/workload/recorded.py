@@ -8,7 +8,9 @@ import numpy as np
 from simcore.core.errors import FileError, InputError
 from simcore.workload.batch import RequestBatch
 from simcore.workload.in_memory import InMemoryOpenLoop
+from simcore.workload.recorded_turns import recorded_follow_ups
 from simcore.workload.resampling import BLOCKS, block_length_ns, resampled
+from simcore.workload.sessions import Sessions
 from simcore.workload.traces import Columns, Trace, read_trace
 from simcore.workload.traces.formats import assumed_of
 
@@ -27,14 +29,16 @@ def replay(
     skip_failed: bool = False,
     block_tokens: int | None = None,
     resample_seed: int | None = None,
-) -> InMemoryOpenLoop:
+    turns_wait: bool = False,
+) -> InMemoryOpenLoop | Sessions:
     """The requests of the trace at ``path``, ``rate_scale`` times as fast as recorded.
 
     ``window_s`` keeps requests from its start to just before its end, in seconds since the first request and before
     scaling; arrivals then count from the start of the window. At most ``requests`` are kept. Of these, with a
-    ``resample_seed``, blocks are drawn (``resampling``). ``sort``, ``skip_failed`` and ``block_tokens`` are those of
-    ``read_trace``. Raises FileError for a trace that cannot be read or has no arrival times, InputError for a window
-    without a request and a trace too short to draw from.
+    ``resample_seed``, blocks are drawn (``resampling``). Where ``turns_wait``, which needs a trace that names chats and
+    does not go with drawing, no turn of a chat arrives before the answer to the one before. ``sort``, ``skip_failed``
+    and ``block_tokens`` are those of ``read_trace``. Raises FileError for a trace that cannot be read or has no arrival
+    times, InputError for a window without a request and a trace too short to draw from.
     """
     start_ns, end_ns = (round(edge * 1e9) for edge in window_s) if window_s else (0, None)
     limit = requests if start_ns == 0 else None
@@ -81,7 +85,18 @@ def replay(
             f"{path}: requests were drawn anew by the seed, as {BLOCKS} blocks of {block_s:.3g} s of recorded time, "
             "with replacement, from anywhere in it and around its end.",
         )
-    return InMemoryOpenLoop(_scaled(cut, rate_scale), notices)
+    scaled = _scaled(cut, rate_scale)
+    if not turns_wait:
+        return InMemoryOpenLoop(scaled, notices)
+    if trace.chat is None or trace.follows is None:
+        expected = f"recorded, since {path} does not say which requests follow which"
+        raise InputError("workload.turns", "closed-loop", expected)
+    follow_ups = recorded_follow_ups(path, trace.chat[kept], trace.follows[kept])
+    waiting = len(scaled) - len(follow_ups.begins)
+    notices += (
+        f"{path}: {waiting:,} turns of chats arrive as recorded, or with the answer before them if it is later.",
+    )
+    return Sessions(scaled, follow_ups, notices=notices)
 
 
 def _scaled(requests: RequestBatch, rate_scale: float) -> RequestBatch:

@@ -78,8 +78,9 @@ def _zip(parts: Sequence[FollowUps], starts: Int64Array) -> list[tuple[FollowUps
 class Sessions:
     """Requests and who follows whom, all in memory (about 120 bytes a request).
 
-    ``arrival_ns`` of a request is when its session begins, and is zero where ``concurrency`` users begin sessions:
-    each the next one that no other has begun, ``pause_ns`` after the end of the last request of the one before.
+    No request is sent before its ``arrival_ns``, which is when its session begins, or when it was recorded. It is zero
+    where ``concurrency`` users begin sessions: each the next one that no other has begun, ``pause_ns`` after the end of
+    the last request of the one before.
     """
 
     requests: RequestBatch

@@ -47,3 +47,7 @@ class TraceColumns(LengthColumns):
     """Column of the limits that clients set."""
     hash_ids: Text | None = None
     """Column of lists of hash ids. In a CSV file a list is written as ``"[3, 4, 9]"``."""
+    chat: Text | None = None
+    """Column of a request's own name, for ``turns``."""
+    follows: Text | None = None
+    """Column of the name of the request whose answer it goes on from; empty or -1 where there is none."""

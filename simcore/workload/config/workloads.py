@@ -1,7 +1,7 @@
 """The ``workload:`` section of a scenario, as a user writes it."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
@@ -83,6 +83,8 @@ class TraceWorkload(SenderSection):
     """Whether to leave out requests without an output token."""
     block_tokens: Tokens | None = None
     """Tokens that each hash id stands for. By default what the format says."""
+    turns: Literal["recorded", "closed-loop"] = "recorded"
+    """When turns of recorded chats arrive: as ``recorded``, or not before the answer to the turn before."""
     resample: bool = False
     """Whether the seed draws blocks of recorded time anew, with replacement. ``compare --seeds N`` does."""
 
@@ -99,6 +101,13 @@ class TraceWorkload(SenderSection):
         if window_s is not None and window_s[0] >= window_s[1]:
             raise ValueError("a start before its end")
         return window_s
+
+    @field_validator("resample")
+    @classmethod
+    def _chats_stay_whole(cls, resample: bool, info: ValidationInfo) -> bool:
+        if resample and info.data.get("turns") == "closed-loop":
+            raise ValueError("false with turns that wait for answers, which blocks of time would cut off")
+        return resample
 
     @model_validator(mode="after")
     def _sender_said_once(self) -> Self:

@@ -12,8 +12,9 @@ ArrivalUnit = Literal["s", "ms", "us", "ns", "timestamp"]
 class Columns:
     """Names of the columns. Unit "timestamp" is a date and time of day (ISO 8601; UTC where no offset is given).
 
-    Those after the lengths say who sends a request, and what it contains; they are read only where they are named.
-    ``block_tokens`` is how many tokens each of a row's ``hash_ids`` stands for.
+    Those after the lengths say who sends a request, what it contains, and which request of a chat it answers; they are
+    read only where they are named. ``block_tokens`` is how many tokens each of a row's ``hash_ids`` stands for;
+    ``chat`` names a row and ``follows`` the row whose answer it goes on from.
     """
 
     arrival: str = "arrival_s"
@@ -25,10 +26,13 @@ class Columns:
     max_output_tokens: str | None = None
     hash_ids: str | None = None
     block_tokens: int | None = None
+    chat: str | None = None
+    follows: str | None = None
 
     def of_senders(self) -> dict[str, str]:
-        """Those that say who sends a request, as far as they are named, by what they hold."""
-        columns = {name: getattr(self, name) for name in ("tenant", "priority", "max_output_tokens")}
+        """Those that say who sends a request, and when, as far as they are named, by what they hold."""
+        named = ("tenant", "priority", "max_output_tokens", "chat", "follows")
+        columns = {name: getattr(self, name) for name in named}
         return {name: column for name, column in columns.items() if column is not None}
 
 
@@ -62,7 +66,16 @@ FORMATS: dict[str, TraceFormat] = {
     ),
     "qwen-bailian": TraceFormat(
         "jsonl",
-        Columns("timestamp", "s", "input_length", "output_length", hash_ids="hash_ids", block_tokens=16),
+        Columns(
+            "timestamp",
+            "s",
+            "input_length",
+            "output_length",
+            hash_ids="hash_ids",
+            block_tokens=16,
+            chat="chat_id",
+            follows="parent_chat_id",
+        ),
         "github.com/alibaba-edu/qwen-bailian-usagetraces-anon, README.md: seconds, blocks of 16 tokens",
         marks=frozenset(("chat_id", "parent_chat_id", "turn")),
     ),

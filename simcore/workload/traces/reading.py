@@ -24,7 +24,8 @@ class Trace:
     out because they have no output token, ``out_of_order`` rows that arrived before the one above them.
 
     The columns after these are None where they are not named; they are those of ``RequestBatch``, as recorded: an
-    output may be longer than its limit. ``contents`` is None where the file has no hash ids; each of these is of
+    output may be longer than its limit. ``chat`` numbers requests and those that they go on from, which ``follows``
+    names, NO_CHAT where there is none. ``contents`` is None where the file has no hash ids; each of these is of
     ``block_tokens``.
     """
 
@@ -38,6 +39,8 @@ class Trace:
     tenants: tuple[str, ...] = ()
     priority: Int64Array | None = None
     max_output_tokens: Int64Array | None = None
+    chat: Int64Array | None = None
+    follows: Int64Array | None = None
     contents: Contents | None = None
     block_tokens: int | None = None
 

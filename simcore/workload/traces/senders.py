@@ -1,4 +1,4 @@
-"""The columns of a trace that say who sends a request."""
+"""The columns of a trace that say who sends a request, and after which other."""
 
 from array import array
 from collections.abc import Sequence
@@ -7,17 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.workload.traces.values import output_limit, priority, tenant_name
+from simcore.workload.traces.values import identity, output_limit, priority, tenant_name
+
+NO_CHAT = -1
+"""The number of the request before one that begins a chat."""
+_NONE_BEFORE = ("", "-1")
 
 
 class SenderColumns:
-    """Those of the columns that a file is said to have, gathered row by row. Tenants are numbered as they appear."""
+    """Those of the columns that a file is said to have, gathered row by row.
+
+    Tenants and chats are numbered as they appear.
+    """
 
     def __init__(self, names: dict[str, str]) -> None:
-        readers = {"tenant": self._tenant, "priority": priority, "max_output_tokens": output_limit}
+        readers = {
+            "tenant": self._tenant,
+            "priority": priority,
+            "max_output_tokens": output_limit,
+            "chat": self._chat,
+            "follows": self._chat_before,
+        }
         self._readers = [(readers[field], column) for field, column in names.items()]
         self._values = {field: array("q") for field in names}
         self._tenants: dict[str, int] = {}
+        self._chats: dict[str, int] = {}
 
     def parse(self, values: Sequence[object]) -> list[int]:
         """One row's values, in the order of the columns; raises ValueError for one that cannot be read."""
@@ -35,3 +49,11 @@ class SenderColumns:
 
     def _tenant(self, column: str, value: object) -> int:
         return self._tenants.setdefault(tenant_name(column, value), len(self._tenants))
+
+    def _chat(self, column: str, value: object) -> int:
+        return self._chats.setdefault(identity(column, value), len(self._chats))
+
+    def _chat_before(self, column: str, value: object) -> int:
+        if value is None or str(value).strip() in _NONE_BEFORE:
+            return NO_CHAT
+        return self._chat(column, value)

@@ -35,6 +35,13 @@ def tenant_name(column: str, value: object) -> str:
     return str(value)
 
 
+def identity(column: str, value: object) -> str:
+    """What names a row. Raises ValueError unless it is text or a whole number."""
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise ValueError(_expected(column, value, "text or a whole number"))
+    return str(value).strip()
+
+
 def priority(column: str, value: object) -> int:
     """A priority, 0 where the value is empty. Raises ValueError unless it is a whole number up to LEAST_URGENT."""
     if value is None or value == "":
