@@ -1,10 +1,14 @@
 """Element by element: the gate of a gated MLP."""
 
+from functools import partial
+from itertools import product
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.case import Case, Launch, Sweep
 from kernels.errors import UnsupportedFormError, require_form
 from kernels.launch import LaunchConfig, operation
 
@@ -58,3 +62,38 @@ def compiled_forms() -> list[CompiledForm]:
         return {"gate_up": f"*{kind}", "out": f"*{kind}", "width": "i32"}
 
     return [CompiledForm(_silu_mul, kind, types(kind), {}, configs, ("width",)) for kind in ("fp16", "bf16")]
+
+
+def _launch(device: torch.device, tokens: int, width: int) -> Launch:
+    gate_up = torch.randn(tokens, 2 * width, device=device).to(torch.bfloat16)
+    return lambda config: lambda: silu_mul(gate_up, config=config)
+
+
+def _case(tokens: int, width: int) -> Case:
+    return Case(
+        kernel="silu_mul",
+        form="gate and up",
+        dtype="bf16",
+        shape={"tokens": tokens, "width": width},
+        prepare=lambda device: _launch(device, tokens, width)(None),
+        bytes_moved=tokens * width * 3 * 2,
+        operations=tokens * width * 4,
+    )
+
+
+def cases(toy: bool) -> list[Case]:
+    """Decode and prefill steps at the widths of small and large models."""
+    if toy:
+        return [_case(3, 100)]
+    return [_case(tokens, width) for tokens, width in product((1, 64, 512, 4096, 16384), (3584, 14336))]
+
+
+def sweeps() -> list[Sweep]:
+    """Columns a program."""
+    candidates = [
+        LaunchConfig({"block": block}, warps, 1) for block, warps in product((512, 1024, 2048, 4096), (2, 4, 8))
+    ]
+    return [
+        Sweep(_case(tokens, 14336), candidates, partial(_launch, tokens=tokens, width=14336), shipped=CONFIG)
+        for tokens in (64, 4096)
+    ]

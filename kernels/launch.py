@@ -3,7 +3,9 @@
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
@@ -13,6 +15,7 @@ from kernels.errors import UnsupportedFormError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_BY_REFERENCE = ContextVar("by_reference", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,16 @@ def capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
+@contextmanager
+def by_reference() -> Iterator[None]:
+    """Have every operation run its reference meanwhile, on any device."""
+    before = _BY_REFERENCE.set(True)
+    try:
+        yield
+    finally:
+        _BY_REFERENCE.reset(before)
+
+
 def operation(
     reference: Callable[P, R], check: Callable[..., None] | None = None, strided: Collection[str] = ()
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -57,6 +70,7 @@ def operation(
     The launcher takes the arguments of the reference and ``config``, a ``LaunchConfig`` that replaces the shipped one;
     the reference needs no ``config`` and gets none. On any device ``check``, which takes the same arguments, first
     refuses forms that there are not; and so are tensors that are not contiguous, but those named in ``strided``.
+    The operation has its ``reference`` as an attribute, by which ``kernels.OPERATIONS`` finds it.
     """
 
     def decorate(launcher: Callable[..., R]) -> Callable[..., R]:
@@ -73,10 +87,11 @@ def operation(
                         raise UnsupportedFormError(launcher.__name__, what, value.stride(), ["contiguous tensors"])
             if check is not None:
                 check(*args, **kwargs)
-            if on_cpu and not interpreted():
+            if (on_cpu and not interpreted()) or _BY_REFERENCE.get():
                 return reference(*args, **kwargs)
             return launcher(*args, config=config, **kwargs)
 
+        chosen.reference = reference  # type: ignore[attr-defined]
         return chosen
 
     return decorate

@@ -17,11 +17,11 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # this checkout, not another that may be installed
 
+from benchmarks.kernels import sweeps_of  # noqa: E402
 from benchmarks.kernels.acceptance import Ratio, told  # noqa: E402
 from benchmarks.kernels.compile_table import TABLE  # noqa: E402
 from benchmarks.kernels.measured import RESULTS, Candidate, by_case, read_candidates, told_config  # noqa: E402
 from benchmarks.kernels.shipped import shipped_configs  # noqa: E402
-from benchmarks.kernels.sweep import sweeps_of  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "results" / "kernels.md"
 PROVENANCE = yaml.safe_load((RESULTS / "h200-sweeps.yaml").read_text(encoding="utf-8"))

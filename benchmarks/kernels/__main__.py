@@ -12,18 +12,17 @@ import tomllib
 from collections.abc import Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 
 import torch
 
-from benchmarks.kernels import MODULES
+from benchmarks.kernels import MODULES, cases_of
 from benchmarks.kernels.acceptance import first_those_that_count, ratios, told
-from benchmarks.kernels.case import Case
 from benchmarks.kernels.machine import ClockReader, Machine, interpreter, measure
 from benchmarks.kernels.one_by_one import Deadline, compile_ahead, timed
 from benchmarks.kernels.results import Missing, Result, write_samples, write_summary
 from benchmarks.kernels.timing import Times, gpu_times, host_times, input_sets
+from kernels.case import Case
 from kernels.launch import interpreted
 
 ACCELERATORS = {"NVIDIA H200": "h200-sxm", "NVIDIA H100 80GB HBM3": "h100-sxm", "NVIDIA B200": "b200-sxm"}
@@ -55,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     machine = interpreter() if given.toy else measure(torch.device("cuda"))
     print(f"{machine.gpu}: copy {machine.copy_bytes_per_s / 1e12:.2f} TB/s, ", end="")
     print(f"bf16 matmul {machine.matmul_bf16_per_s / 1e12:.0f} TFLOP/s", flush=True)
-    cases = first_those_that_count([case for module in given.modules for case in _cases(module, given.toy)])
+    cases = first_those_that_count([case for module in given.modules for case in cases_of(module, given.toy)])
     accelerator = INTERPRETER if given.toy else _accelerator(machine)
     folder = given.out / accelerator if given.out else None
     results, missing = run(cases, machine, deadline, given.toy, folder)
@@ -108,11 +107,6 @@ def _speed(result: Result, toy: bool) -> str:
 
 def _accelerator(machine: Machine) -> str:
     return ACCELERATORS.get(machine.gpu, machine.gpu.lower().replace(" ", "-"))
-
-
-def _cases(module: str, toy: bool) -> list[Case]:
-    found: list[Case] = import_module(f"benchmarks.kernels.{module}").cases(toy)
-    return found
 
 
 def _version() -> str:

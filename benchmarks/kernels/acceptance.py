@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.kernels.case import Case
 from benchmarks.kernels.machine import Machine
 from benchmarks.kernels.results import Result
+from kernels.case import Case
 
 Chosen = Callable[[Mapping[str, Any]], bool]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.case import Case, Run, Sweep
 from kernels.flash_prefill import flash_prefill, prefill_config
 from kernels.launch import LaunchConfig
 

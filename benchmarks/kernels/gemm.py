@@ -5,8 +5,8 @@ from itertools import cycle
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
 from benchmarks.kernels.matmul_candidates import few_rows, many_rows, medium_rows
+from kernels.case import Case, Run, Sweep
 from kernels.gemm import gemm
 from kernels.launch import LaunchConfig
 from kernels.matmul_config import matmul_config
@@ -16,37 +16,38 @@ LAYERS = ((4096, 4096), (28672, 4096), (4096, 14336), (10240, 8192), (8192, 2867
 TOKENS = (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 LIBRARY_TOKENS = (1, 16, 64, 256, 2048, 4096, 8192, 16384)
 TOY_SHAPES = ((2, 64, 128), (40, 48, 64), (96, 96, 32))
+TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _CACHE_BYTES = 200_000_000
 
 
 def cases(toy: bool) -> list[Case]:
     """This kernel and ``torch.matmul``."""
     if toy:
-        return [make(*shape) for shape in TOY_SHAPES for make in (gemm_case, library_case)]
+        return [make(*shape, "fp16") for shape in TOY_SHAPES for make in (gemm_case, library_case)]
     return [gemm_case(m, n, k) for n, k in LAYERS for m in TOKENS] + [
         library_case(m, n, k) for n, k in LAYERS for m in LIBRARY_TOKENS
     ]
 
 
-def gemm_case(m: int, n: int, k: int) -> Case:
-    """``gemm`` in bf16."""
+def gemm_case(m: int, n: int, k: int, dtype: str = "bf16") -> Case:
+    """``gemm`` in bf16 or fp16."""
 
     def prepare(device: torch.device) -> Run:
-        a, weight = operands(m, n, k, device)
+        a, weight = operands(m, n, k, device, dtype)
         return lambda: gemm(a, weight)
 
-    return _case("gemm", m, n, k, prepare, {"dtype": "bf16", "tokens": m, "n": n, "k": k})
+    return _case("gemm", m, n, k, dtype, prepare, {"dtype": dtype, "tokens": m, "n": n, "k": k})
 
 
-def library_case(m: int, n: int, k: int) -> Case:
+def library_case(m: int, n: int, k: int, dtype: str = "bf16") -> Case:
     """The same product by ``torch.matmul``, that is cuBLAS on a GPU. No sample: it is not this engine's."""
 
     def prepare(device: torch.device) -> Run:
-        a, weight = operands(m, n, k, device)
+        a, weight = operands(m, n, k, device, dtype)
         transposed = weight.T
         return lambda: torch.matmul(a, transposed)
 
-    return _case("cublas", m, n, k, prepare, None)
+    return _case("cublas", m, n, k, dtype, prepare, None)
 
 
 def _case(
@@ -54,13 +55,14 @@ def _case(
     m: int,
     n: int,
     k: int,
+    dtype: str,
     prepare: Callable[[torch.device], Run],
     sample: dict[str, int | str] | None,
 ) -> Case:
     return Case(
         kernel=kernel,
         form="dense",
-        dtype="bf16",
+        dtype=dtype,
         shape={"m": m, "n": n, "k": k},
         prepare=prepare,
         bytes_moved=2 * (m * k + n * k + m * n),
@@ -70,9 +72,9 @@ def _case(
     )
 
 
-def operands(m: int, n: int, k: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random activations and a random weight in bf16."""
-    a, weight = (torch.randn(rows, k, device=device, dtype=torch.bfloat16) for rows in (m, n))
+def operands(m: int, n: int, k: int, device: torch.device, dtype: str = "bf16") -> tuple[torch.Tensor, torch.Tensor]:
+    """Random activations and a random weight."""
+    a, weight = (torch.randn(rows, k, device=device, dtype=TYPES[dtype]) for rows in (m, n))
     return a, weight
 
 

@@ -5,8 +5,8 @@ from itertools import product
 
 import torch
 
-from benchmarks.kernels.case import Case, Sweep
-from benchmarks.kernels.row_shapes import Launch, row_case
+from benchmarks.kernels.row_shapes import row_case
+from kernels.case import Case, Launch, Sweep
 from kernels.kv_copy import copy_blocks, gather_blocks, launch_config, scatter_blocks
 from kernels.launch import LaunchConfig
 

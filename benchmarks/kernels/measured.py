@@ -36,7 +36,7 @@ _SCHEMA = pa.schema(
 class Candidate:
     """One launch configuration at one case.
 
-    ``bytes_moved`` and ``operations`` are what the case needs (benchmarks/kernels/case.py); ``config`` the arguments of
+    ``bytes_moved`` and ``operations`` are what the case needs (kernels/case.py); ``config`` the arguments of
     the launch; ``median_s`` is none where it did not run, as ``note`` tells.
     """
 

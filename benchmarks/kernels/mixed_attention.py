@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.case import Case, Run, Sweep
 from kernels.flash_prefill import flash_prefill
 from kernels.launch import LaunchConfig
 from kernels.mixed_attention import mixed_attention

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.case import Case, Run, Sweep
 from kernels.launch import LaunchConfig
 from kernels.mla_decode import HEAD_DIM, LATENT_DIM, launch_config, mla_decode
 

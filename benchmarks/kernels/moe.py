@@ -7,7 +7,7 @@ from itertools import cycle, product
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep, first_tensor
+from kernels.case import Case, Run, Sweep, first_tensor
 from kernels.expert_gemms import expert_down, expert_gate_up
 from kernels.expert_launch import down_config, gate_up_config, rows_per_tile
 from kernels.expert_sorting import SortedCopies, max_tiles, sort_tokens_by_expert

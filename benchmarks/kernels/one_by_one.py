@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from importlib import import_module
 from multiprocessing import get_context
 
 import torch
 
-from benchmarks.kernels.case import Case
+from benchmarks.kernels import cases_of
 from benchmarks.kernels.results import Missing, Result
 from benchmarks.kernels.timing import Times
+from kernels.case import Case
 
 _LARGEST_BYTES = 4_000_000_000  # of a case that is compiled beside others, so that all fit the GPU's memory
 
@@ -61,7 +61,7 @@ def compile_ahead(modules: Sequence[str], deadline: Deadline) -> None:
     places = [
         (module, number)
         for module in modules
-        for number, case in enumerate(_cases(module))
+        for number, case in enumerate(cases_of(module))
         if case.bytes_moved <= _LARGEST_BYTES
     ]
     pool = ProcessPoolExecutor(max(1, (os.cpu_count() or 2) - 2), mp_context=get_context("spawn"))
@@ -74,12 +74,7 @@ def compile_ahead(modules: Sequence[str], deadline: Deadline) -> None:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _cases(module: str) -> list[Case]:
-    found: list[Case] = import_module(f"benchmarks.kernels.{module}").cases(False)
-    return found
-
-
 def _run_once(module: str, number: int) -> None:
-    _cases(module)[number].prepare(torch.device("cuda"))()
+    cases_of(module)[number].prepare(torch.device("cuda"))()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.case import Case, Run, Sweep
 from kernels.launch import LaunchConfig
 from kernels.paged_decode import paged_decode
 from kernels.paged_decode_config import launch_config

@@ -5,8 +5,8 @@ from itertools import product
 
 import torch
 
-from benchmarks.kernels.case import Case, Sweep
-from benchmarks.kernels.row_shapes import NAMES, TOKENS, Launch, row_case, row_sweep
+from benchmarks.kernels.row_shapes import NAMES, TOKENS, row_case, row_sweep
+from kernels.case import Case, Launch, Sweep
 from kernels.quantise_rows import launch_config, quantise_per_group, quantise_per_token
 
 GROUP = 128

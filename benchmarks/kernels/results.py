@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.kernels.case import Case
 from benchmarks.kernels.machine import Machine
 from benchmarks.kernels.timing import Times
 from calibrate.samples import SHAPE_COLUMNS
+from kernels.case import Case
 
 ENGINE = "servetwin"
 

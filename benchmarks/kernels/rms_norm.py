@@ -4,8 +4,8 @@ from functools import partial
 
 import torch
 
-from benchmarks.kernels.case import Case, Sweep
-from benchmarks.kernels.row_shapes import TOKENS, Launch, row_case, row_sweep
+from benchmarks.kernels.row_shapes import TOKENS, row_case, row_sweep
+from kernels.case import Case, Launch, Sweep
 from kernels.rms_norm import add_rms_norm, launch_config, rms_norm
 
 

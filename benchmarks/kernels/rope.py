@@ -5,8 +5,8 @@ from itertools import product
 
 import torch
 
-from benchmarks.kernels.case import Case, Sweep
-from benchmarks.kernels.row_shapes import NAMES, TOKENS, Launch, row_case
+from benchmarks.kernels.row_shapes import NAMES, TOKENS, row_case
+from kernels.case import Case, Launch, Sweep
 from kernels.launch import LaunchConfig
 from kernels.rope import launch_config, rotate_and_write
 

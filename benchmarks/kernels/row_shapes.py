@@ -5,10 +5,9 @@ from itertools import product
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.case import Case, Launch, Sweep
 from kernels.launch import LaunchConfig
 
-Launch = Callable[[LaunchConfig | None], Run]
 TOKENS = (1, 64, 512, 4096, 16384)
 NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.int8: "int8", torch.float8_e4m3fn: "fp8"}
 

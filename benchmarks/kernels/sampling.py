@@ -6,8 +6,8 @@ from itertools import product
 
 import torch
 
-from benchmarks.kernels.case import Case, Sweep
-from benchmarks.kernels.row_shapes import Launch, row_case
+from benchmarks.kernels.row_shapes import row_case
+from kernels.case import Case, Launch, Sweep
 from kernels.launch import LaunchConfig
 from kernels.sampling import launch_config, sample
 

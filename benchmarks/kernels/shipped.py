@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from benchmarks.kernels import MODULES, gemm, w8a8
+from benchmarks.kernels import MODULES, gemm, sweeps_of, w8a8
 from benchmarks.kernels.measured import Candidate
-from benchmarks.kernels.sweep import sweeps_of
 from kernels.launch import LaunchConfig
 
 REWRITTEN = frozenset({"w4a16"})

@@ -5,8 +5,7 @@ from itertools import product
 
 import torch
 
-from benchmarks.kernels.case import Case, Sweep
-from benchmarks.kernels.row_shapes import Launch
+from kernels.case import Case, Launch, Sweep
 from kernels.launch import LaunchConfig
 from kernels.speculative import launch_config, verify_drafts
 

@@ -10,14 +10,12 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.kernels import MODULES
-from benchmarks.kernels.case import Sweep
+from benchmarks.kernels import MODULES, sweeps_of
 from benchmarks.kernels.measured import DIFFERS, Candidate, told_config, write_candidates
 from benchmarks.kernels.timing import gpu_times
 from kernels.launch import LaunchConfig
@@ -26,12 +24,6 @@ _DIFFERENCE = 2e-2
 _BEST = 6
 _LONGEST_S = 240
 """Of one module's timing; what is not done by then is not told."""
-
-
-def sweeps_of(module: str) -> list[Sweep]:
-    """The sweeps that a benchmark module offers."""
-    found: list[Sweep] = import_module(f"benchmarks.kernels.{module}").sweeps()
-    return found
 
 
 def compile_candidate(place: tuple[str, int, int]) -> None:

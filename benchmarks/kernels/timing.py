@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from benchmarks.kernels.case import Case, Run
+from kernels.case import Case, Run
 
 _GRAPH_S = 1e-3
 _INPUT_SETS = 6

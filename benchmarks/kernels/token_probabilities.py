@@ -5,9 +5,9 @@ from itertools import product
 
 import torch
 
-from benchmarks.kernels.case import Case, Sweep
-from benchmarks.kernels.row_shapes import Launch, row_case
+from benchmarks.kernels.row_shapes import row_case
 from benchmarks.kernels.sampling import choices, random_logits
+from kernels.case import Case, Launch, Sweep
 from kernels.launch import LaunchConfig
 from kernels.token_probabilities import launch_config, token_probabilities
 

@@ -6,7 +6,7 @@ from itertools import cycle, product
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
+from kernels.case import Case, Run, Sweep
 from kernels.int4_layouts import BLOCK_K, Int4Weights
 from kernels.launch import LaunchConfig
 from kernels.w4a16 import launch_config, w4a16

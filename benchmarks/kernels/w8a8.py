@@ -5,7 +5,6 @@ from itertools import cycle
 
 import torch
 
-from benchmarks.kernels.case import Case, Run, Sweep
 from benchmarks.kernels.gemm import beyond_cache
 from benchmarks.kernels.matmul_candidates import (
     few_rows,
@@ -14,6 +13,7 @@ from benchmarks.kernels.matmul_candidates import (
     many_rows_by_block,
     medium_rows,
 )
+from kernels.case import Case, Run, Sweep
 from kernels.launch import LaunchConfig
 from kernels.matmul_config import Items, matmul_config
 from kernels.w8a8 import SCALE_BLOCK, w8a8

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("policies", "simcore", "hardware_profiles", "servetwin", "experiments", "fidelity", "dashboard", "calibrate")
-COPIED += ("tools", "docs", "scenarios")
+COPIED += ("tools", "docs", "scenarios", "kernels", "benchmarks", "tests/kernels")
 
 POLICY = '''"""Shortest prompt first."""
 
@@ -56,6 +56,66 @@ METRICS += (
     ),
 )
 """
+KERNEL = '''"""Every element twice."""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.ahead_of_time import CAPABILITIES, CompiledForm
+from kernels.case import Case
+from kernels.launch import LaunchConfig, operation
+
+CONFIG = LaunchConfig({"block": 1024}, num_warps=4, num_stages=1)
+
+
+def twice_reference(x: torch.Tensor) -> torch.Tensor:
+    """``2 * x``."""
+    return 2 * x
+
+
+@triton.jit
+def _twice(x, out, width, block: tl.constexpr):
+    columns = tl.program_id(0) * block + tl.arange(0, block)
+    inside = columns < width
+    tl.store(out + columns, 2 * tl.load(x + columns, mask=inside), mask=inside)
+
+
+@operation(twice_reference)
+def twice(x: torch.Tensor, *, config: LaunchConfig | None = None) -> torch.Tensor:
+    """``2 * x`` of ``x`` [width]."""
+    out = torch.empty_like(x)
+    config = config or CONFIG
+    _twice[(triton.cdiv(len(x), config.tiles["block"]),)](x, out, len(x), **config.arguments())
+    return out
+
+
+def cases(toy: bool) -> list[Case]:
+    """One row."""
+    width = 100 if toy else 1 << 20
+
+    def prepare(device: torch.device):
+        x = torch.randn(width, device=device)
+        return lambda: twice(x)
+
+    return [Case("twice", "row", "fp32", {"width": width}, prepare, 8 * width, width)]
+
+
+def compiled_forms() -> list[CompiledForm]:
+    """One form."""
+    types = {"x": "*fp32", "out": "*fp32", "width": "i32"}
+    return [CompiledForm(_twice, "fp32", types, {}, dict.fromkeys(CAPABILITIES, CONFIG), ("width",))]
+'''
+KERNEL_CHECK = """
+import kernels, torch
+from benchmarks.kernels.__main__ import main
+from benchmarks.kernels.compile_table import shipped_forms
+
+assert kernels.twice is kernels.OPERATIONS["twice"]
+assert kernels.twice(torch.ones(3)).tolist() == [2, 2, 2]
+assert {capability for form, capability in shipped_forms() if form.name == "twice fp32"} == {80, 90, 100}
+main(["twice", "--toy"])
+"""
 CHECK = """
 import io, json
 from rich.console import Console
@@ -93,6 +153,9 @@ def copy(tmp_path_factory):
     _as_another(place / "hardware_profiles" / "l4.yaml", "added-gpu")
     _as_another(place / "simcore" / "models" / "presets" / "smollm2-135m.json", "added-model")
     _as_another(place / "simcore" / "engines" / "vllm-v1.yaml", "added-engine")
+    (place / "kernels" / "twice.py").write_text(KERNEL, encoding="utf-8")
+    wrong = KERNEL.replace("2 * tl.load", "3 * tl.load").replace("twice", "thrice_not_twice")
+    (place / "kernels" / "thrice_not_twice.py").write_text(wrong, encoding="utf-8")
     definitions = place / "simcore" / "metrics" / "definitions.py"
     definitions.write_text(definitions.read_text(encoding="utf-8") + METRICS, encoding="utf-8")
     return place
@@ -103,8 +166,8 @@ def _as_another(path: Path, name: str) -> None:
     path.with_name(f"{name}{path.suffix}").write_text(text, encoding="utf-8")
 
 
-def run_in(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(copy)}
+def run_in(copy: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(copy)} | variables
     return subprocess.run(
         [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
     )
@@ -136,3 +199,12 @@ def test_documents_follow_from_one_script(copy):
     }
     for document, text in shown.items():
         assert text in (copy / document).read_text(encoding="utf-8"), document
+
+
+def test_added_kernels_are_operations_timed_and_held_against_their_references(copy):
+    interpreted = {"TRITON_INTERPRET": "1"}
+    timed = run_in(copy, "-c", KERNEL_CHECK, **interpreted)
+    assert "twice row fp32 width=100: ran in" in timed.stdout, timed.stderr
+    compared = run_in(copy, "-m", "pytest", "-n", "0", "tests/kernels/test_cases.py", "-k", "twice", **interpreted)
+    assert "[thrice_not_twice row" in compared.stdout, compared.stdout
+    assert "1 failed, 1 passed" in compared.stdout

@@ -1,13 +1,11 @@
 """The benchmark has cases for every target, and what they are held against."""
 
-from importlib import import_module
-
 import pytest
 
-from benchmarks.kernels import MODULES
+from benchmarks.kernels import MODULES, cases_of
 from benchmarks.kernels.acceptance import TARGETS, Target, belongs
 
-CASES = [case for module in MODULES for case in import_module(f"benchmarks.kernels.{module}").cases(False)]
+CASES = [case for module in MODULES for case in cases_of(module)]
 PLACES = {(case.kernel, case.form, case.dtype, tuple(sorted(case.shape.items()))) for case in CASES}
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,19 +10,19 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from benchmarks.kernels import MODULES
+from benchmarks.kernels import MODULES, cases_of
 from benchmarks.kernels.acceptance import TARGETS, belongs, first_those_that_count, ratios, told
-from benchmarks.kernels.case import Case
 from benchmarks.kernels.machine import ClockReader, Machine
 from benchmarks.kernels.one_by_one import Deadline, timed
 from benchmarks.kernels.results import Missing, Result, write_samples, write_summary
 from benchmarks.kernels.timing import Times
+from kernels.case import Case
 from servetwin.app import app
 from simcore.core.errors import FileError, UnknownNameError
 from simcore.cost.calibrated.profile import KernelProfile
 
 MACHINE = Machine("a GPU", "1.2", "13.0", "2.0", "3.0", "3.11", copy_bytes_per_s=4e12, matmul_bf16_per_s=800e12)
-CASES = [case for module in MODULES for case in import_module(f"benchmarks.kernels.{module}").cases(False)]
+CASES = [case for module in MODULES for case in cases_of(module)]
 
 
 def case(kernel: str, form: str, dtype: str, moved: int = 0, operations: int = 0, **shape: int) -> Case:

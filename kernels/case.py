@@ -1,7 +1,8 @@
-"""What a benchmark module of a kernel offers: cases to time, and sweeps of launch configurations to choose from.
+"""What a kernel is timed and tested by: cases, and sweeps of launch configurations to choose from.
 
-Each module beside this one that is named after a kernel file has ``cases(toy)`` and ``sweeps()``; ``toy`` asks for the
-same forms at sizes that Triton's interpreter gets through.
+A kernel file has ``cases(toy)``, and ``sweeps()`` if it likes. Where they are long they lie in
+``benchmarks/kernels/NAME.py`` instead. ``toy`` asks for the same forms at sizes that Triton's interpreter gets through,
+and those are compared with the torch reference.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ import torch
 from kernels.launch import LaunchConfig
 
 Run = Callable[[], object]
+Launch = Callable[[LaunchConfig | None], Run]
 
 
 @dataclass(frozen=True, slots=True)
