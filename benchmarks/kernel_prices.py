@@ -30,8 +30,8 @@ def main(accelerator: str = "h200-sxm", name: str = "vllm-0.19.0") -> None:
 
 
 def _steps(profile: KernelProfile) -> tuple[Callable[[int], float], Callable[[int], float], Callable]:
-    """Prices of steps of an 8B model in bf16: four products, attention of 32 heads over 8."""
-    products = [profile.gemm("bf16", n, k) for n, k in ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336))]
+    """Prices of steps of an 8B model in bf16: four GEMMs, attention of 32 heads over 8."""
+    gemms = [profile.gemm("bf16", n, k) for n, k in ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336))]
     generation = profile.generation_attention("bf16", 32, 8, 128)
     context = profile.context_attention("bf16", 32, 8, 128)
     assert generation is not None
@@ -41,7 +41,7 @@ def _steps(profile: KernelProfile) -> tuple[Callable[[int], float], Callable[[in
     def linear_s(tokens: int) -> float:
         price = linear.get(tokens)
         if price is None:
-            price = linear[tokens] = sum(product.seconds(tokens) for product in products if product is not None)
+            price = linear[tokens] = sum(gemm.seconds(tokens) for gemm in gemms if gemm is not None)
         return price
 
     def decode_s(call: int) -> float:

@@ -66,7 +66,7 @@ def origin_of(tables: list[Tables]) -> Origin:
         elif part.interrupted:
             others.append(f"{', '.join(part.only)}: without rows that were interrupted")
         elif part.modules:
-            others.append(f"{', '.join(part.only)} modules of {name} less their products")
+            others.append(f"{', '.join(part.only)} modules of {name} less their GEMMs")
         elif part.held_up_beside is not None:
             others.append(f"{name}: without rows that were slower than on {part.held_up_beside}")
         elif part.only or part.origin != first:

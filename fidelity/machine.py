@@ -26,7 +26,7 @@ def pcie_access(accelerator: Accelerator, stated_bytes_per_s: float | None) -> s
 
 
 def kernels_of(accelerator: str, engine: str, version: str, spec: ModelSpec) -> str:
-    """The kernel profile of the engine version that was measured, if it has or is lent all of a rank; else "auto"."""
+    """The kernel profile of the engine version that was measured; "auto" if it and its fallbacks lack a part."""
     name = f"{engine}-{version}"
     if name not in available_profiles(accelerator):
         return AUTO

@@ -1,4 +1,4 @@
-"""The product of activations and a weight in 16-bit floats."""
+"""The GEMM of activations and a weight in 16-bit floats."""
 
 import torch
 

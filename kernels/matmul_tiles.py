@@ -1,4 +1,4 @@
-"""The product ``a [m, k] @ weight [n, k].T`` tile by tile, in two kernels that share how a tile is found and finished.
+"""The GEMM ``a [m, k] @ weight [n, k].T`` tile by tile, in two kernels that share how a tile is found and finished.
 
 ``tma_tiles`` is for whole tiles on sm_90 and later: as many programs as the chip runs at once walk over all of them,
 and the copy engine (TMA) fetches them. ``pointer_tiles`` is for too few tiles, older chips and shapes that TMA cannot

@@ -1,4 +1,4 @@
-"""What the operands of a product must be."""
+"""What the operands of a GEMM must be."""
 
 import torch
 

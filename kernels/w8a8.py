@@ -1,4 +1,4 @@
-"""The product of activations and a weight that are both of 8 bits, int8 or fp8 (e4m3), with their scales."""
+"""The GEMM of activations and a weight that are both of 8 bits, int8 or fp8 (e4m3), with their scales."""
 
 import torch
 

@@ -78,7 +78,7 @@ def quote(fidelity: Fidelity) -> str:
     known = fittable(outcome for outcome in outcomes if outcome.case.labels["harness"] == "known")
     apart = left_out(known)
     parts = []
-    for kind, name in (("dense", "dense models"), ("MoE", "mixtures of experts")):
+    for kind, name in (("dense", "dense models"), ("MoE", "MoE models")):
         chosen = [apart[id(one)] for one in known if one.case.labels["kind"] == kind]
         medians = [deviation(chosen, key) for key in (TTFT, TPOT)]
         shares = [f"{found.median:.1%}" for found in medians if found is not None]

@@ -82,7 +82,7 @@ vendor library's GEMM of 8192 x 8192 x 8192 in bf16, or to another kernel at the
 
 KNOWN = """
 - Decode attention over fp8 and int8 caches reads {eight_bit_decode} TB/s where that over bf16 reads {bf16_decode}: half
-  the bytes take nearly the time of all. Conversions to 16 bits before the products are the likely reason, for
+  the bytes take nearly the time of all. Conversions to 16 bits before the matrix products are the likely reason, for
   tensor cores take keys and values in the queries' type; it has not been looked into on a GPU.
 - Prefill over an int8 or fp8 prefix takes {scaled_prefill} times as long as over a bf16 one.
 - Soft-capped prefill with heads of 256 would be {capped} times as fast with tiles that spill 32 bytes a thread.

@@ -1,4 +1,4 @@
-"""16-bit products: decode and prefill shapes of Llama 3 8B and 70B, beside the vendor's library at the same shapes."""
+"""16-bit GEMMs: decode and prefill shapes of Llama 3 8B and 70B, beside the vendor's library at the same shapes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
@@ -40,7 +40,7 @@ def gemm_case(m: int, n: int, k: int, dtype: str = "bf16") -> Case:
 
 
 def library_case(m: int, n: int, k: int, dtype: str = "bf16") -> Case:
-    """The same product by ``torch.matmul``, that is cuBLAS on a GPU. No sample: it is not this engine's."""
+    """The same by ``torch.matmul``, that is cuBLAS on a GPU. No sample: it is not this engine's."""
 
     def prepare(device: torch.device) -> Run:
         a, weight = operands(m, n, k, device, dtype)
@@ -105,7 +105,7 @@ def _sweep(shape: tuple[int, int, int], candidates: Iterable[LaunchConfig]) -> S
 
 
 def shipped_config(shape: Mapping[str, int]) -> LaunchConfig:
-    """What the product of bf16 launches by itself on sm_90."""
+    """What the GEMM of bf16 launches by itself on sm_90."""
     return matmul_config(shape["m"], shape["n"], shape["k"], "16-bit", 90)
 
 

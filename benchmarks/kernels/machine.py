@@ -32,7 +32,7 @@ class Machine:
 
 
 def measure(device: torch.device) -> Machine:
-    """Ask the GPU and measure a copy of 4 GiB and the vendor library's product of 8192 x 8192 bf16 matrices."""
+    """Ask the GPU and measure a copy of 4 GiB and the vendor library's GEMM of 8192 x 8192 bf16 matrices."""
     return Machine(
         gpu=torch.cuda.get_device_name(device),
         driver=query("driver_version"),

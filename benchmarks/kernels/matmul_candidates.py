@@ -1,4 +1,4 @@
-"""Launch configurations to choose among for products, by how many rows there are.
+"""Launch configurations to choose among for GEMMs, by how many rows there are.
 
 ``item_bytes`` is 2 or 1; ``promote`` asks for fp8 sums that are promoted to float32 (kernels/matmul_tiles.py).
 """

@@ -1,4 +1,4 @@
-"""Mixtures of experts: the shapes of well-known models from one token to a prefill of thousands."""
+"""MoE layers: the shapes of well-known models from one token to a prefill of thousands."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class Experts:
     """The experts of one layer of a model."""
 
     experts: int
@@ -55,46 +55,46 @@ class Mixture:
         return min(self.experts, tokens * self.k)
 
 
-MIXTRAL = Mixture(8, 2, 4096, 14336)
-QWEN3_30B = Mixture(128, 8, 2048, 768)
-QWEN3_235B = Mixture(128, 8, 4096, 1536)
-DEEPSEEK_V3 = Mixture(256, 8, 7168, 2048)
-GPT_OSS_20B = Mixture(32, 4, 2880, 2880, "clamped-swiglu", biases=True)
-GPT_OSS_120B = Mixture(128, 4, 2880, 2880, "clamped-swiglu", biases=True)
-_TOY = Mixture(6, 2, 64, 48)
+MIXTRAL = Experts(8, 2, 4096, 14336)
+QWEN3_30B = Experts(128, 8, 2048, 768)
+QWEN3_235B = Experts(128, 8, 4096, 1536)
+DEEPSEEK_V3 = Experts(256, 8, 7168, 2048)
+GPT_OSS_20B = Experts(32, 4, 2880, 2880, "clamped-swiglu", biases=True)
+GPT_OSS_120B = Experts(128, 4, 2880, 2880, "clamped-swiglu", biases=True)
+_TOY = Experts(6, 2, 64, 48)
 
 
-def _prepare(mixture: Mixture, kind: str, tokens: int, device: torch.device) -> Run:
-    experts = mixture.weights(kind, device)
-    x = torch.randn(tokens, mixture.hidden, device=device).to(_TYPES[kind])
-    ids = mixture.balanced_ids(tokens, device)
-    routing_weights = torch.full(ids.shape, 1 / mixture.k, device=device)
+def _prepare(layer: Experts, kind: str, tokens: int, device: torch.device) -> Run:
+    experts = layer.weights(kind, device)
+    x = torch.randn(tokens, layer.hidden, device=device).to(_TYPES[kind])
+    ids = layer.balanced_ids(tokens, device)
+    routing_weights = torch.full(ids.shape, 1 / layer.k, device=device)
     return lambda: moe(x, experts, routing_weights, ids)
 
 
-def _case(mixture: Mixture, tokens: int, kind: str = "bf16") -> Case:
-    hidden, intermediate = mixture.hidden, mixture.intermediate
-    plain = mixture.activation == "silu"
-    shape = {"tokens": tokens, "experts": mixture.experts, "k": mixture.k}
+def _case(layer: Experts, tokens: int, kind: str = "bf16") -> Case:
+    hidden, intermediate = layer.hidden, layer.intermediate
+    plain = layer.activation == "silu"
+    shape = {"tokens": tokens, "experts": layer.experts, "k": layer.k}
     sample: dict[str, int | str] = {
         "dtype": kind,
         "distribution": "balanced",
         "hidden": hidden,
         "intermediate": intermediate,
-        "experts_per_token": mixture.k,
-        "experts": mixture.experts,
+        "experts_per_token": layer.k,
+        "experts": layer.experts,
         "tensor_parallel": 1,
         "expert_parallel": 1,
         "tokens": tokens,
     }
     return Case(
         kernel="moe",
-        form=mixture.activation,
+        form=layer.activation,
         dtype=kind,
         shape={**shape, "hidden": hidden, "intermediate": intermediate},
-        prepare=partial(_prepare, mixture, kind, tokens),
-        bytes_moved=2 * (3 * mixture.active(tokens) * hidden * intermediate + 2 * tokens * hidden),
-        operations=6 * tokens * mixture.k * hidden * intermediate,
+        prepare=partial(_prepare, layer, kind, tokens),
+        bytes_moved=2 * (3 * layer.active(tokens) * hidden * intermediate + 2 * tokens * hidden),
+        operations=6 * tokens * layer.k * hidden * intermediate,
         kind="moe" if plain else None,
         sample=sample if plain else None,
     )
@@ -105,22 +105,22 @@ def cases(toy: bool) -> list[Case]:
     if toy:
         return [_case(_TOY, tokens, "fp16") for tokens in (1, 20)]
     spread = (1, 4, 16, 64, 256, 1024, 4096)
-    found = [_case(mixture, tokens) for mixture in (MIXTRAL, QWEN3_30B) for tokens in (*spread, 8192)]
-    found += [_case(mixture, tokens) for mixture in (QWEN3_235B, DEEPSEEK_V3) for tokens in spread]
-    return found + [_case(mixture, tokens) for mixture in (GPT_OSS_20B, GPT_OSS_120B) for tokens in (1, 64, 1024, 4096)]
+    found = [_case(layer, tokens) for layer in (MIXTRAL, QWEN3_30B) for tokens in (*spread, 8192)]
+    found += [_case(layer, tokens) for layer in (QWEN3_235B, DEEPSEEK_V3) for tokens in spread]
+    return found + [_case(layer, tokens) for layer in (GPT_OSS_20B, GPT_OSS_120B) for tokens in (1, 64, 1024, 4096)]
 
 
-def _prepare_sweep(mixture: Mixture, tokens: int, second: bool, device: torch.device) -> Callable[[LaunchConfig], Run]:
+def _prepare_sweep(layer: Experts, tokens: int, second: bool, device: torch.device) -> Callable[[LaunchConfig], Run]:
     """One of the two GEMMs. Calls rotate among routings, so that few active experts do not stay in the cache."""
-    experts = mixture.weights("bf16", device)
-    ids = [mixture.balanced_ids(tokens, device) for _ in range(_ORDERS)]
-    x = torch.randn(tokens, mixture.hidden, device=device).bfloat16()
-    middle = torch.randn(tokens * mixture.k, mixture.intermediate, device=device).bfloat16()
-    routing_weights = torch.full((tokens, mixture.k), 1 / mixture.k, device=device)
+    experts = layer.weights("bf16", device)
+    ids = [layer.balanced_ids(tokens, device) for _ in range(_ORDERS)]
+    x = torch.randn(tokens, layer.hidden, device=device).bfloat16()
+    middle = torch.randn(tokens * layer.k, layer.intermediate, device=device).bfloat16()
+    routing_weights = torch.full((tokens, layer.k), 1 / layer.k, device=device)
 
     def launch(config: LaunchConfig) -> Run:
         block_m = config.tiles["block_m"]
-        orders = cycle([sort_tokens_by_expert(each, mixture.experts, block_m) for each in ids])
+        orders = cycle([sort_tokens_by_expert(each, layer.experts, block_m) for each in ids])
 
         def run(order: SortedCopies) -> object:
             if second:
@@ -132,13 +132,13 @@ def _prepare_sweep(mixture: Mixture, tokens: int, second: bool, device: torch.de
     return launch
 
 
-def _shipped(mixture: Mixture, tokens: int, second: bool) -> LaunchConfig:
-    copies = tokens * mixture.k
-    block_m = rows_per_tile(copies, mixture.experts)
+def _shipped(layer: Experts, tokens: int, second: bool) -> LaunchConfig:
+    copies = tokens * layer.k
+    block_m = rows_per_tile(copies, layer.experts)
     if not second:
-        return gate_up_config(block_m, mixture.hidden, 2, 90)
-    most_tiles = max_tiles(copies, mixture.experts, block_m)
-    return down_config(block_m, most_tiles, mixture.hidden, mixture.intermediate, 2, 90)
+        return gate_up_config(block_m, layer.hidden, 2, 90)
+    most_tiles = max_tiles(copies, layer.experts, block_m)
+    return down_config(block_m, most_tiles, layer.hidden, layer.intermediate, 2, 90)
 
 
 def _sum_of_parts(result: object) -> torch.Tensor:
@@ -147,18 +147,18 @@ def _sum_of_parts(result: object) -> torch.Tensor:
     return out.float().sum(0) if out.ndim == 3 else out
 
 
-def _sweep_case(mixture: Mixture, tokens: int, second: bool) -> Case:
+def _sweep_case(layer: Experts, tokens: int, second: bool) -> Case:
     layers = 1 if second else 2
-    weights = layers * mixture.active(tokens) * mixture.hidden * mixture.intermediate
-    shape = {"tokens": tokens, "experts": mixture.experts, "k": mixture.k}
+    weights = layers * layer.active(tokens) * layer.hidden * layer.intermediate
+    shape = {"tokens": tokens, "experts": layer.experts, "k": layer.k}
     return Case(
         kernel="expert_down" if second else "expert_gate_up",
-        form=mixture.activation,
+        form=layer.activation,
         dtype="bf16",
-        shape={**shape, "hidden": mixture.hidden, "intermediate": mixture.intermediate},
-        prepare=partial(_prepare, mixture, "bf16", tokens),
-        bytes_moved=2 * (weights + tokens * mixture.k * (mixture.hidden + mixture.intermediate)),
-        operations=2 * layers * tokens * mixture.k * mixture.hidden * mixture.intermediate,
+        shape={**shape, "hidden": layer.hidden, "intermediate": layer.intermediate},
+        prepare=partial(_prepare, layer, "bf16", tokens),
+        bytes_moved=2 * (weights + tokens * layer.k * (layer.hidden + layer.intermediate)),
+        operations=2 * layers * tokens * layer.k * layer.hidden * layer.intermediate,
     )
 
 
@@ -203,10 +203,10 @@ def _prefill_candidates(second: bool) -> list[LaunchConfig]:
 def sweeps() -> list[Sweep]:
     """The launches to choose among, for either GEMM."""
 
-    def sweep(mixture: Mixture, tokens: int, second: bool, candidates: list[LaunchConfig]) -> Sweep:
-        case = _sweep_case(mixture, tokens, second)
-        prepare = partial(_prepare_sweep, mixture, tokens, second)
-        return Sweep(case, candidates, prepare, _shipped(mixture, tokens, second), _sum_of_parts)
+    def sweep(layer: Experts, tokens: int, second: bool, candidates: list[LaunchConfig]) -> Sweep:
+        case = _sweep_case(layer, tokens, second)
+        prepare = partial(_prepare_sweep, layer, tokens, second)
+        return Sweep(case, candidates, prepare, _shipped(layer, tokens, second), _sum_of_parts)
 
     found = []
     for second in (False, True):

@@ -14,7 +14,7 @@ REWRITTEN = frozenset({"w4a16"})
 def shipped_configs(candidates: Iterable[Candidate]) -> dict[Any, LaunchConfig]:
     """By ``Candidate.place``; a place is missing where a sweep varies something other than launches.
 
-    Products are told for every measured shape, also those that are in no sweep any longer.
+    GEMMs are told for every measured shape, also those that are in no sweep any longer.
     """
     found = {}
     for module in MODULES:

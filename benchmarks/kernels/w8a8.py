@@ -1,4 +1,4 @@
-"""8-bit products in every form of scales, beside the vendor's fp8 product at the same shapes."""
+"""8-bit GEMMs in every form of scales, beside the vendor's fp8 GEMM at the same shapes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
@@ -70,7 +70,7 @@ def w8a8_case(form: str, dtype: str, m: int, n: int, k: int) -> Case:
 
 
 def library_case(m: int, n: int, k: int) -> Case:
-    """The fp8 product of cuBLAS with fast sums."""
+    """The fp8 GEMM of cuBLAS with fast sums."""
 
     def prepare(device: torch.device) -> Run:
         a, weight, *scales = operands("tensor", "fp8", m, n, k, device)
@@ -144,6 +144,6 @@ def _sweep(form: str, dtype: str, shape: tuple[int, int, int], candidates: Itera
 
 
 def shipped_config(form: str, dtype: str, shape: Mapping[str, int]) -> LaunchConfig:
-    """What the product launches by itself on sm_90."""
+    """What the GEMM launches by itself on sm_90."""
     items = ITEMS[dtype, form == "block"]
     return matmul_config(shape["m"], shape["n"], shape["k"], items, 90)

@@ -31,7 +31,7 @@ _PRIOR_DEVIATION = 0.5
 _FEW = 4
 _EVEN = 8
 _UNEVEN = 1.0
-"""How far products of tokens that are no multiple of 8 are from others, as tensor cores may take other kernels."""
+"""How far GEMMs of tokens that are no multiple of 8 are from others, as tensor cores may take other kernels."""
 _APART = ("head_dim", "heads", "kv_heads", "window", "bytes_per_token")
 """Numbers by which kernels are different ones, rather than the same at another size."""
 

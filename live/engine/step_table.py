@@ -1,4 +1,4 @@
-"""A small table of measured steps: batches by context, prompt chunks by what is before them, and mixtures of both."""
+"""A small table of measured steps: batches by context, prompt chunks by what is before them, and both in one step."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ def measured_steps(
     """The times and counts of steps of made-up requests, by the scenario's own scheduler.
 
     For each size of batch and length of prompt so many requests come, half of them while the others decode already, so
-    that their steps are prompt chunks, mixtures, and decodes. What is longer than memory or context allows is left out.
+    that their steps are prompt chunks, both, and decodes. What is longer than memory or context allows is left out.
     ``time`` is real time, unless another is given.
     """
     parts = [_steps_of(setup, *shape, time) for _ in range(repeats) for shape in _shapes(setup, most_tokens)]

@@ -73,7 +73,7 @@ def cpu_load(seconds: float = 0.5) -> float:
 
 
 def ceilings(device: str, now_ns: Callable[[], int] = time.perf_counter_ns) -> dict[str, float]:
-    """Bytes read and written per second by a copy past the caches, and operations per second of products, by dtype.
+    """Bytes read and written per second by a copy past the caches, and operations per second of GEMMs, by dtype.
 
     The best of several repetitions each, as what is looked for is what the device can do.
     """

@@ -15,7 +15,7 @@ from simcore.cost.operators import MEASURED_AS
 from simcore.models import Attention
 
 DTYPE_NAMES = {torch.float32: "fp32", torch.float16: "bf16", torch.bfloat16: "bf16"}
-"""What profiles call number formats: products of 16 bits are those of bf16."""
+"""What profiles call number formats: GEMMs of 16 bits are those of bf16."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class FloatLinear(Linear):
     bias: torch.Tensor | None = None
 
     def apply(self, x: torch.Tensor, multiply: Multiply) -> torch.Tensor:
-        """The backend's product."""
+        """The backend's GEMM."""
         return multiply(x, self.weight, self.bias)
 
     def dense(self) -> tuple[torch.Tensor, torch.Tensor | None]:

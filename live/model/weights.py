@@ -21,7 +21,7 @@ class DenseWeights:
 
 @dataclass(frozen=True, slots=True)
 class RoutedWeights:
-    """A mixture of experts: the router [experts, hidden], and how many of them a token visits."""
+    """Experts: the router [experts, hidden], and how many of them a token visits."""
 
     router: Linear
     experts: ExpertWeights

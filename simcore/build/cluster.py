@@ -134,9 +134,9 @@ def _group(
             replicas.append(kind(clock, index, parts.scheduler, pool.cost, recorder, config))
         else:
             pipelines.append(_pipeline(clock, index, parts, pool.cost, recorder, config, pool.pipeline))
-            replicas.append(pipelines[-1].lanes[0])
-    lanes: list[Replica] = [lane for pipeline in pipelines for lane in pipeline.lanes]
-    return ReplicaGroup(tuple(replicas), lanes or list(replicas), tuple(pipelines), tuple(offloadings))
+            replicas.append(pipelines[-1].batches[0])
+    batches: list[Replica] = [batch for pipeline in pipelines for batch in pipeline.batches]
+    return ReplicaGroup(tuple(replicas), batches or list(replicas), tuple(pipelines), tuple(offloadings))
 
 
 def _pipeline(

@@ -132,7 +132,7 @@ class SustainedPrice:
 class QuantisedInputPrice:
     """A measured GEMM without the quantisation of its input, which a ``small`` one shows.
 
-    ``plain`` is the same small GEMM in 16 bits. No product takes less than it.
+    ``plain`` is the same small GEMM in 16 bits. No GEMM takes less than it.
     """
 
     price: Price

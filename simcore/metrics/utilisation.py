@@ -55,7 +55,7 @@ def _pipeline(pipelines: Sequence[Pipeline], end_s: float) -> dict[str, Any]:
     """Means over replicas and stages, where there are several."""
     if not pipelines:
         return {}
-    stage_s = end_s * sum(len(pipeline.lanes) for pipeline in pipelines)
+    stage_s = end_s * sum(len(pipeline.batches) for pipeline in pipelines)
     bubbles = [pipeline.bubble_share for pipeline in pipelines]
     return {
         "stage_computing_share": to_s(sum(pipeline.computed_ns for pipeline in pipelines)) / stage_s,

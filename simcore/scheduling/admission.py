@@ -29,11 +29,11 @@ def admit(state: SchedulerState, plan: BatchPlan, limits: StepLimits, now_ns: in
         if not tokens:
             break
         # Batches in flight that cannot take each other's memory would push each other out for ever.
-        whole = config.reserve_whole_prompt or (state.lanes and request.preemptions)
+        whole = config.reserve_whole_prompt or (state.in_flight and request.preemptions)
         reserved_tokens = known_tokens if whole else tokens
         required = memory.most_blocks(cached_tokens + reserved_tokens, request) - shared_blocks
         required += blocks_kept_from(state, request.priority) + watermark(state)
-        if state.lanes and request.preemptions:
+        if state.in_flight and request.preemptions:
             required += blocks_to_prefill(state)
         if not memory.can_hold(request, required):
             break

@@ -16,7 +16,7 @@ from simcore.scheduling.view import RunningRequests
 def fill_under_contention(
     state: SchedulerState, limits: StepLimits, now_ns: int, mode: PreemptionMode = "recompute"
 ) -> BatchPlan:
-    """Serve running requests in order of admission, or heirs of urgency first, as far as budget and memory last.
+    """Serve running requests in order of admission, or what inherits urgency first, as far as budget and memory last.
 
     Where memory runs short, victims are preempted to be computed again ("recompute"), swapped out if there is room and
     else computed again ("swap"), or dropped ("reject"), or whoever needs a block sits this step out ("wait"); if then

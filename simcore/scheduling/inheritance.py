@@ -23,5 +23,5 @@ def by_inherited_priority(state: SchedulerState, now_s: float) -> list[Request]:
         return running
     patient = [request for request in running if request.priority > urgent.priority]
     holders = [request for request in patient if memory.blocks_for(request.tokens_in_memory) >= missing]
-    heirs = {request.number for request in holders or patient}
-    return sorted(running, key=lambda request: request.number not in heirs)
+    inheriting = {request.number for request in holders or patient}
+    return sorted(running, key=lambda request: request.number not in inheriting)

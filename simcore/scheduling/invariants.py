@@ -25,7 +25,7 @@ def check_invariants(state: SchedulerState, elsewhere: Iterable[tuple[Request, i
         state.loading.tiers.check()
     if state.swapping is not None:
         state.swapping.check()
-    if not state.lanes:  # of several batches the others hold blocks for steps that have not ended
+    if not state.in_flight:  # of several batches the others hold blocks for steps that have not ended
         state.memory.check(held)
     found = (len(decoding), sum(contexts), list(state.prefilling.values()))
     noted = (pool.size, pool.context_tokens, prefilling)

@@ -28,7 +28,7 @@ def watermark(state: SchedulerState) -> int:
 
 def blocks_to_prefill(state: SchedulerState) -> int:
     """Blocks that running requests of all batches in flight have yet to take for what is known of them."""
-    requests = (request for lane in state.lanes for request in lane.prefilling.values())
+    requests = (request for batch in state.in_flight for request in batch.prefilling.values())
     return sum(state.memory.blocks_to_grow(each.computed_tokens, each.tokens_to_compute) for each in requests)
 
 

@@ -130,7 +130,7 @@ class Scheduler:
         if state.loading is not None:
             state.loading.after_step()
         limits = self.config.batching.limits(self.view, now_s)
-        if state.lanes:
+        if state.in_flight:
             elsewhere = state.running_requests - len(state.running)
             limits = replace(limits, max_running_requests=max(limits.max_running_requests - elsewhere, 0))
         self._slots = limits.max_running_requests
@@ -261,7 +261,7 @@ class Scheduler:
         decodes. What must be copied for it is in the next plan. If there is no room, it can be submitted as any other.
         """
         state, config, view = self.state, self.config, ReadOnlyRequest(child)
-        if parent.pool is None or state.lanes or len(state.running) >= self._slots:
+        if parent.pool is None or state.in_flight or len(state.running) >= self._slots:
             return False
         if not self.memory.can_fork(parent):
             return False

@@ -21,8 +21,8 @@ class SchedulerState:
     A request waits, runs and prefills, runs and decodes, and is complete. Any may be dropped; one that runs may be
     preempted, and then waits again, or is swapped out until it runs on.
 
-    ``incoming`` are not to be seen yet, each with the time it came, ``lanes`` the states of all batches in flight of a
-    replica that has several. ``ending`` have got their last token and are released with the next plan. The request that
+    ``incoming`` are not to be seen yet, each with the time it came, ``in_flight`` the states of a replica's batches
+    where it has several. ``ending`` have got their last token and are released with the next plan. The request that
     ran for the first time last waited ``latest_queue_ns``. Others may say what ``generates_for_others`` say too.
     """
 
@@ -33,9 +33,9 @@ class SchedulerState:
         "ending",
         "generates_for_others",
         "groups",
+        "in_flight",
         "incoming",
         "keys",
-        "lanes",
         "last_plan",
         "latest_decoding_admission",
         "latest_queue_ns",
@@ -61,7 +61,7 @@ class SchedulerState:
         self.running: dict[int, Request] = {}
         self.prefilling: dict[int, Request] = {}
         self.pool = DecodePool(memory.block_size_tokens, config.window_tokens, memory.blocks_each)
-        self.lanes: tuple[SchedulerState, ...] = ()
+        self.in_flight: tuple[SchedulerState, ...] = ()
         self.ending: dict[int, Request] = {}
         self.generates_for_others: dict[int, Request] = {}
         self.last_plan = BatchPlan()
@@ -77,15 +77,15 @@ class SchedulerState:
 
     def share(self, first: "SchedulerState") -> None:
         """Fill other batches of the same replica: with its queue, its slots, and its memory already."""
-        first.lanes = self.lanes = (*(first.lanes or (first,)), self)
+        first.in_flight = self.in_flight = (*(first.in_flight or (first,)), self)
         self.waiting = first.waiting
-        for lane in first.lanes:
-            lane.lanes = first.lanes
+        for batch in first.in_flight:
+            batch.in_flight = first.in_flight
 
     @property
     def running_requests(self) -> int:
         """Requests that run, in all batches in flight."""
-        return sum(len(lane.running) for lane in self.lanes) if self.lanes else len(self.running)
+        return sum(len(batch.running) for batch in self.in_flight) if self.in_flight else len(self.running)
 
     @property
     def waiting_requests(self) -> int:
@@ -128,7 +128,7 @@ class SchedulerState:
         request.admission = self._admissions
         if request.first_scheduled_ns == UNSET:
             request.first_scheduled_ns = now_ns
-            (self.lanes[0] if self.lanes else self).latest_queue_ns = now_ns - request.arrival_ns
+            (self.in_flight[0] if self.in_flight else self).latest_queue_ns = now_ns - request.arrival_ns
         self.running[request.number] = request
 
     def resume(self, request: Request, decoding: bool) -> None:

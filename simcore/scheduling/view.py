@@ -73,8 +73,8 @@ class SchedulerView:
     @property
     def decode_steps(self) -> int:
         """Steps so far in which running requests decoded, of all batches in flight."""
-        lanes = self._state.lanes
-        return sum(lane.pool.steps for lane in lanes) if lanes else self._state.pool.steps
+        in_flight = self._state.in_flight
+        return sum(batch.pool.steps for batch in in_flight) if in_flight else self._state.pool.steps
 
     @property
     def oldest_arrival_s(self) -> float | None:

@@ -25,7 +25,7 @@ class Pipeline:
 
     def __init__(self, cost: PipelineCost) -> None:
         self.cost = cost
-        self.lanes: list[InFlightBatch] = []
+        self.batches: list[InFlightBatch] = []
         self.computed_ns = 0
         self.sent_ns = 0
         self.occupied_ns = 0
@@ -56,8 +56,8 @@ class Pipeline:
 
     def wake(self) -> None:
         """Let every batch that has nothing to do look again, in order."""
-        for lane in self.lanes:
-            lane.look_again()
+        for batch in self.batches:
+            batch.look_again()
 
 
 class StagedExecutor(SimulatedExecutor):
@@ -90,7 +90,7 @@ class InFlightBatch(Replica):
 
     As in vLLM V1 there are as many as stages, a request is in one batch in flight at most, and all share the queue, the
     slots and the KV memory; victims of preemption are found among the requests of the batch itself. A batch is planned
-    when the first stage is free. The first lane of a pipeline stands for the replica.
+    when the first stage is free. The first batch of a pipeline stands for the replica.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class InFlightBatch(Replica):
         stages: Pipeline,
     ) -> None:
         self._stages = stages
-        stages.lanes.append(self)
+        stages.batches.append(self)
         super().__init__(clock, index, scheduler, cost, recorder, config)
-        first = stages.lanes[0]
+        first = stages.batches[0]
         if first is not self:
             self.requests.share(first.requests)
 
@@ -119,7 +119,7 @@ class InFlightBatch(Replica):
 
     def give_up(self, request: Request, reason: str | None) -> None:
         """See ``Replica``; the batch that has the request aborts it, at once if it only waits."""
-        holders = [lane for lane in self._stages.lanes if request.number in lane.scheduler.state.running]
+        holders = [batch for batch in self._stages.batches if request.number in batch.scheduler.state.running]
         if holders:
             Replica.give_up(holders[0], request, reason)
         else:  # others there may be in a step that is not done

@@ -22,7 +22,7 @@ class ReplicaAsRouted:
 
     @property
     def _batches(self) -> tuple[SchedulerState, ...]:
-        return self._state.lanes or (self._state,)
+        return self._state.in_flight or (self._state,)
 
     @property
     def waiting_requests(self) -> int:

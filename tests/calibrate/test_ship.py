@@ -96,7 +96,7 @@ def test_sources_are_told_with_the_rows_they_give():
     )
     assert origin.date == OLDER_WHEEL.date
     modules = Tables(WHEEL, "mla/vllm/0.24.0", only=("fp8-block",), modules=True)
-    assert origin_of([modules]).source == f"{WHEEL.source}; fp8-block modules of mla/vllm/0.24.0 less their products"
+    assert origin_of([modules]).source == f"{WHEEL.source}; fp8-block modules of mla/vllm/0.24.0 less their GEMMs"
 
 
 def test_repeats_are_compared_with_the_first_table_of_a_shape():

@@ -21,7 +21,7 @@ DOCUMENTS = ROOT / "docs" / "reference"
 FIXED = {"name": "fixed", "tokens": 5}
 DOCUMENT = {
     "model": "smollm2-135m",
-    "cluster": {"accelerator": "rtx-pro-6000-blackwell"},  # one whose profile is lent some kernels
+    "cluster": {"accelerator": "rtx-pro-6000-blackwell"},  # one whose profile has fallbacks for some kernels
     "max_context_tokens": 100,
     "workload": {
         "requests": 30,

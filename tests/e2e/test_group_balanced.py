@@ -8,7 +8,7 @@ from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError
 from tests.e2e.scenarios import differences, merged, run, synthetic
 
-MIXTURE = {
+MOE = {
     "model": "gpt-oss-20b",
     "engine": "trtllm",
     "cluster": {"accelerator": "h100-sxm", "data_parallel": 4, "expert_parallel": 4},
@@ -56,9 +56,9 @@ def test_jumps_and_steps_agree(
         "memory": {"num_gpu_blocks": blocks},
         "scheduler": {"preemption": {"mode": mode}},
         "seed": seed,
-        "workload": MIXTURE["workload"] | {"arrivals": arrivals} | patience,
+        "workload": MOE["workload"] | {"arrivals": arrivals} | patience,
     }
-    scenario = merged(merged(MIXTURE, balanced(**parameters, **limits)), changes)
+    scenario = merged(merged(MOE, balanced(**parameters, **limits)), changes)
     folder = tmp_path_factory.mktemp("balanced")
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
     assert differences(jumping, stepping) == []
@@ -83,8 +83,8 @@ def test_who_was_displaced_and_has_as_long_a_prompt_as_may_be_is_let_in_again(tm
 
 def test_prompts_that_wait_for_each_other_hold_up_fewer_steps(tmp_path):
     """Fewer steps have prompts, so that tokens come sooner, and the first ones later."""
-    longer = {"workload": MIXTURE["workload"] | {"output_tokens": {"name": "uniform", "low": 100, "high": 300}}}
-    alone, together = run(MIXTURE | longer, tmp_path), run(MIXTURE | longer | balanced(), tmp_path)
+    longer = {"workload": MOE["workload"] | {"output_tokens": {"name": "uniform", "low": 100, "high": 300}}}
+    alone, together = run(MOE | longer, tmp_path), run(MOE | longer | balanced(), tmp_path)
     assert (together.steps["prefill_tokens"] > 0).sum() < (alone.steps["prefill_tokens"] > 0).sum() / 2
     for metric, sign in (("tpot_s", -1), ("ttft_s", 1)):
         change = together.summary["metrics"][metric]["mean"] - alone.summary["metrics"][metric]["mean"]
@@ -102,7 +102,7 @@ def test_prompts_that_wait_for_each_other_hold_up_fewer_steps(tmp_path):
     ],
 )
 def test_limits_that_are_not_stated_are_those_of_each_group(engine, batching, limits, tmp_path):
-    scenario = Simulation.prepare(MIXTURE | {"engine": engine, "scheduler": batching}, tmp_path).scenario
+    scenario = Simulation.prepare(MOE | {"engine": engine, "scheduler": batching}, tmp_path).scenario
     found = scenario.scheduler.batching
     assert (found["max_batched_tokens"], found["max_running_requests"]) == limits
     again = Simulation.prepare(scenario.document(), tmp_path).scenario
@@ -110,7 +110,7 @@ def test_limits_that_are_not_stated_are_those_of_each_group(engine, batching, li
 
 
 def test_there_are_as_many_groups_as_the_cluster_has(tmp_path):
-    scenario = Simulation.prepare(merged(MIXTURE, balanced()), tmp_path).scenario
+    scenario = Simulation.prepare(merged(MOE, balanced()), tmp_path).scenario
     assert scenario.scheduler.batching["data_parallel_ranks"] == 4
     with pytest.raises(InputError, match=r"scheduler\.batching\.data_parallel_ranks is 2, expected 4, as cluster"):
-        Simulation.prepare(merged(MIXTURE, balanced(data_parallel_ranks=2)), tmp_path)
+        Simulation.prepare(merged(MOE, balanced(data_parallel_ranks=2)), tmp_path)

@@ -64,7 +64,7 @@ def test_policies_count_the_steps_of_all_batches(folder):
     limits = DecodePrefillAlternate.limits
 
     def watching(self, replica, now_s):
-        seen.append((replica.decode_steps, sum(lane.pool.steps for lane in replica._state.lanes)))
+        seen.append((replica.decode_steps, sum(batch.pool.steps for batch in replica._state.in_flight)))
         return limits(self, replica, now_s)
 
     changes = {"scheduler": {"batching": {"name": "decode-prefill-alternate"}}}

@@ -44,7 +44,7 @@ class Rates:
 
 
 def gemm_work(dtype: str, tokens: Number, n: Number, k: Number) -> tuple[Number, Number]:
-    """Floating-point operations and bytes of a (tokens, k) x (k, n) product with 16-bit results."""
+    """Floating-point operations and bytes of a (tokens, k) x (k, n) GEMM with 16-bit results."""
     weight, activation = ELEMENT_BYTES[dtype]
     return 2.0 * tokens * n * k, weight * n * k + activation * tokens * k + 2.0 * tokens * n
 

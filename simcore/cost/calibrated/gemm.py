@@ -19,7 +19,7 @@ _GRID_SHAPES = 64
 
 @dataclass(frozen=True, slots=True)
 class GemmPrice:
-    """A (tokens, k) x (k, n) product.
+    """A (tokens, k) x (k, n) GEMM.
 
     Kernels of some dtypes are fast only for token counts that are a multiple of ``multiple_of``; all others take
     ``odd``. Engines that pad batches to captured graph sizes should price the padded count.

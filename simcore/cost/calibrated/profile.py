@@ -136,7 +136,7 @@ class KernelProfile:
         }
 
     def gemm(self, dtype: str, n: int, k: int) -> GemmPrice | None:
-        """A (tokens, k) x (k, n) product in "bf16", "fp8" (per tensor), "fp8-block" or "nvfp4"."""
+        """A (tokens, k) x (k, n) GEMM in "bf16", "fp8" (per tensor), "fp8-block" or "nvfp4"."""
         return None if self.gemms is None else self.gemms.price(dtype, n, k)
 
     @property

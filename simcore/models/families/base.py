@@ -222,7 +222,7 @@ class WindowedConfig(GroupedQueryConfig):
 
 
 class RoutedConfig(DecoderConfig):
-    """A family with a mixture of experts; each names the number of experts in its own way."""
+    """A family with experts; each names the number of experts in its own way."""
 
     num_experts_per_tok: PositiveInt
 

@@ -33,7 +33,7 @@ class DeepseekV2Config(RoutedConfig):
     n_routed_experts: PositiveInt
 
     def layer(self, index: int) -> Layer:
-        """Latent attention, and a dense block (first layers) or a mixture of experts."""
+        """Latent attention, and a dense block (first layers) or experts."""
         attention = self.latent_attention(index)
         if index < self.first_k_dense_replace or index % self.moe_layer_freq:
             return attention, DenseFeedForward(self.intermediate_size)

@@ -66,7 +66,7 @@ class MistralConfig(GroupedQueryConfig):
 
 
 class MixtralConfig(RoutedConfig, GroupedQueryConfig):
-    """Mixtral: Mistral's attention, and a mixture of experts in every layer."""
+    """Mixtral: Mistral's attention, and experts in every layer."""
 
     model_types: ClassVar[tuple[str, ...]] = ("mixtral",)
     architectures: ClassVar[tuple[str, ...]] = ("MixtralForCausalLM",)

@@ -83,7 +83,7 @@ class Qwen3MoeConfig(RoutedConfig, GroupedQueryConfig):
     mlp_only_layers: list[NonNegativeInt] = Field(default_factory=list)
 
     def layer(self, index: int) -> Layer:
-        """Attention, and a dense block or a mixture of experts."""
+        """Attention, and a dense block or experts."""
         if index in self.mlp_only_layers or (index + 1) % self.decoder_sparse_step:
             return self.attention(index), DenseFeedForward(self.intermediate_size)
         experts = MixtureOfExperts(self.num_experts, self.num_experts_per_tok, self.moe_intermediate_size)

@@ -49,7 +49,7 @@ OTHERS = [
     case("paged_decode", "fp8 cache, block size 16", "bf16", 1, 0, batch=64, context=8192, heads=64, kv_heads=8),
     case("paged_decode", "bf16 cache, block size 16", "bf16", 1, 0, batch=64, context=8192, heads=8, kv_heads=8),
     case("gemm", "dense", "bf16", m=1024, n=4096, k=4096),
-    case("gemm", "dense", "bf16", m=2048, n=4, k=4),  # no library's product at this shape
+    case("gemm", "dense", "bf16", m=2048, n=4, k=4),  # no library's GEMM at this shape
     case("w8a8", "block", "fp8", m=4096, n=4096, k=4096),
     case("w4a16", "group-128", "bf16", m=17, n=8, k=9),
 ]
@@ -78,7 +78,7 @@ def test_ratios_are_those_worked_out_by_hand() -> None:
 
 def test_what_targets_speak_of_is_timed_first_and_all_once() -> None:
     ordered = first_those_that_count([*OTHERS, ONE, PREFILL, TWO, PREFILL, LIBRARY, GEMM])
-    # A product that is to be held against the library's counts, with or without it.
+    # A GEMM that is to be held against the library's counts, with or without it.
     assert ordered == [OTHERS[5], ONE, PREFILL, TWO, LIBRARY, GEMM, *OTHERS[:5], *OTHERS[6:]]
     every = first_those_that_count(CASES)
     assert {each.place for each in every} == {each.place for each in CASES}

@@ -15,11 +15,11 @@ SHIPPED = {place: config for place, config in shipped_configs(MEASURED).items() 
 WITHIN = 1.05
 SPILLING = {("flash_prefill", "cap 50"): 1.15, ("mla_decode", "bf16, block size 16"): 1.08}
 """Where what is faster by more spills registers to the stack, which nothing shipped may."""
-PRODUCTS = {
+GEMMS = {
     ("gemm", "bf16", 8192, 8192, 8192): 1.15,
     ("w8a8", "int8", 16, 4096, 4096): 1.06,
 }
-"""Products that the rule for all others does not fit.
+"""GEMMs that the rule for all others does not fit.
 
 Why the large one lost is not known. Its tile is within 5% at every other large shape; the clock may have been lowered
 for power, which was not recorded.
@@ -35,7 +35,7 @@ def allowed(candidate: Candidate) -> float:
     """How many times the fastest measured time what is shipped may take."""
     if candidate.kernel in ("gemm", "w8a8"):
         size = tuple(candidate.shape[name] for name in ("m", "n", "k"))
-        return PRODUCTS.get((candidate.kernel, candidate.dtype, *size), WITHIN)
+        return GEMMS.get((candidate.kernel, candidate.dtype, *size), WITHIN)
     return SPILLING.get((candidate.kernel, candidate.form), WITHIN)
 
 

@@ -57,7 +57,7 @@ def test_tied_embeddings_are_counted_once_and_always_at_work():
     assert input_embedding_parameters(tied) == 0
 
 
-def test_parameters_of_a_mixture_of_experts():
+def test_parameters_of_experts():
     every_token = 2 * EMBEDDING + NORMS + 2 * (ATTENTION + SHARED + ROUTER)
     total, active = count_parameters(ROUTED)
     assert total == every_token + 2 * 8 * EXPERT
