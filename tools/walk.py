@@ -33,7 +33,7 @@ STATIONS = (
     Station("simcore/workload/traces/csv_file.py", "rows", "The row is read: three texts."),
     Station("simcore/workload/traces/values.py", "token_count", "The texts become whole tokens and a time."),
     Station("simcore/workload/batch.py", "RequestBatch.__post_init__", "The row becomes an entry of arrays."),
-    Station("simcore/service/service.py", "arriving", "Its time has come: the row becomes a `Request` and arrives."),
+    Station("simcore/service/senders.py", "arriving", "Its time has come: the row becomes a `Request` and arrives."),
     Station("policies/routing/round_robin.py", "RoundRobin.choose", "A routing policy picks a replica."),
     Station("simcore/service/replica.py", "Replica.submit", "The replica takes it in."),
     Station(

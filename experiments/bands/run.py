@@ -10,7 +10,7 @@ from experiments.processes import available_cores, in_processes
 from simcore.build.simulation import Simulation
 from simcore.core.result import Result
 from simcore.cost.uncertainty import Draw, draws
-from simcore.service.service import Progress
+from simcore.service.senders import Progress
 
 _WORTH_PROCESSES_S = 5.0
 

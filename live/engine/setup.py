@@ -178,6 +178,8 @@ def check_scenario(simulation: Simulation) -> None:
     for field in ("replicas", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel"):
         if (value := getattr(scenario.cluster, field)) != 1:
             raise InputError(f"cluster.{field}", value, "1: a live engine has one device")
+    if scenario.faults:
+        raise InputError("faults", [fault.name for fault in scenario.faults], "none on a live engine")
     if memory.tiers:
         raise InputError("memory.tiers", [tier.name for tier in memory.tiers], "none on a live engine")
     if memory.prefix_cache.warm_up_requests:

@@ -17,7 +17,7 @@ from live.engine.wall_clock import TimeSource, WallClock
 from simcore.core.result import Result
 from simcore.recording.plan_log import PlannedStep
 from simcore.recording.recorder import Recorder
-from simcore.service.service import Progress
+from simcore.service.senders import Progress
 
 PARTIAL = "The run was interrupted: what had arrived by then is in it, and no more."
 

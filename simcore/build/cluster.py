@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from simcore.build.fault_times import loses_requests, paces
+from simcore.build.fault_times import can_withdraw, paces
 from simcore.build.pool import PreparedPool
 from simcore.build.replica import ReplicaParts, further_batch, replica_parts
 from simcore.build.warm_up import warm_up
@@ -90,14 +90,14 @@ def build_cluster(
     first = 0
     slow_at_times = paces(pools[0].scenario, sum(pool.replicas for pool in pools))
     for pool in pools:
-        faulty = loses_requests(pool.scenario.faults)
+        withdraws = can_withdraw(pool.scenario)
         config = ReplicaConfig(
             to_ns(pool.scenario.measurement.warmup_s),
-            alone and not pool.scenario.faults,
+            alone and not (pool.scenario.faults or withdraws),
             fast_forward,
             check,
             pool.scenario.host.async_scheduling,
-            pool.scenario.workload.gives_up or faulty,
+            pool.scenario.workload.gives_up or withdraws,
             slow_at_times or None,
         )
         groups.append(_group(clock, recorder, pool, workload, config, first))
@@ -125,7 +125,7 @@ def _group(
     shares_content = has_contents(workload)
     # a pipeline plans a batch when its first stage is free
     late = config.async_scheduling and pool.pipeline is None
-    kind = MortalReplica if loses_requests(pool.scenario.faults) else _REPLICAS[pool.role]
+    kind = MortalReplica if can_withdraw(pool.scenario) else _REPLICAS[pool.role]
     for index in range(first, first + pool.replicas):
         parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content, ends_late=late)
         warm_up(parts.memory, pool.scenario, workload)

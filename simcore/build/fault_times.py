@@ -19,6 +19,12 @@ def loses_requests(faults: Sequence[FaultSection] | None) -> bool:
     return any(isinstance(fault, (*DEADLY, Partition)) for fault in faults or ())
 
 
+def can_withdraw(scenario: Scenario) -> bool:
+    """Whether requests can be taken from a replica before they have ended."""
+    hedges = scenario.gateway is not None and scenario.gateway.hedging is not None
+    return hedges or loses_requests(scenario.faults)
+
+
 def paces(scenario: Scenario, replicas: int) -> dict[int, Pace]:
     """How slow replicas are over time, those that are at all."""
     windows: dict[int, list[tuple[int, int, float]]] = {}

@@ -9,9 +9,7 @@ from simcore.build.fault_times import DEADLY, all_strikes, loses_requests
 from simcore.build.pool import PreparedPool
 from simcore.core.clock import to_ns
 from simcore.core.errors import InputError
-from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario
-from simcore.scenario.sections import Retries
 from simcore.scenario.sections.faults import Crash, OnReplica, Partition, Poison, SlowGpu, SlowLink, TransferLoss
 from simcore.service import crashes
 from simcore.service.clock import Clock
@@ -21,7 +19,7 @@ from simcore.service.faults import Faults
 from simcore.service.handovers import Handovers
 from simcore.service.pace import Pace
 from simcore.service.partitions import Partitions
-from simcore.service.resending import ResendConfig, Resending
+from simcore.service.resending import Resending
 from simcore.service.stage import Stage
 
 _CHANCE_OF_POISON = 7
@@ -30,7 +28,7 @@ _CHANCE_OF_POISON = 7
 def check_faults(scenario: Scenario, pools: Sequence[PreparedPool]) -> None:
     """Raise ``InputError`` for faults of replicas that are not there, or that cannot be taken out of a run."""
     if not scenario.faults:
-        if scenario.retries is not None:
+        if scenario.retries is not None and not scenario.retries.of_rejected:
             raise InputError("retries.attempts", scenario.retries.attempts, "no retries without faults")
         return
     replicas = sum(pool.replicas for pool in pools)
@@ -59,19 +57,13 @@ def build_faults(
     stage: Stage,
     handovers: Handovers | None,
     clock: Clock,
-    recorder: Recorder,
+    resending: Resending | None,
 ) -> Faults | None:
     """What makes things go wrong, None where nothing does; faults after the end of the run are left out."""
     if not scenario.faults:
         return None
-    section, replicas = scenario.retries or Retries(), len(cluster.replicas)
-    resending = Resending(
-        clock,
-        recorder,
-        ResendConfig(
-            section.attempts, to_ns(section.delay_s), section.backoff, section.budget_share, section.budget_least
-        ),
-    )
+    assert resending is not None
+    replicas = len(cluster.replicas)
     fatal = Crashes(clock, stage, resending, cluster.rebuild)
     for crash, at_ns, replica in all_strikes(scenario, Crash, replicas):
         restart_ns = None if crash.restart_after_s is None else at_ns + to_ns(crash.restart_after_s)
@@ -84,7 +76,7 @@ def build_faults(
     others = [*_slow_gpus(scenario, replicas)]
     if handovers is not None:
         others += [*_slow_links(scenario, handovers, replicas, clock), *_losses(scenario, handovers, clock)]
-    return Faults(fatal, partitions, resending, others)
+    return Faults(fatal, partitions, others)
 
 
 def _poisons(scenario: Scenario) -> Iterator[crashes.Poison]:

@@ -11,6 +11,7 @@ from simcore.build.assumed import assumed, too_long_a_context
 from simcore.build.cluster import SimulatedCluster, build_cluster
 from simcore.build.disaggregation import build_handovers, check_roles, entry_stage
 from simcore.build.faults import build_faults, check_faults
+from simcore.build.gateway import build_gateway, check_gateway
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.core.clock import to_ns
@@ -35,7 +36,8 @@ from simcore.scenario.paths import with_absolute_paths
 from simcore.scenario.policy_choice import build_policy
 from simcore.service.api_server import ApiServer
 from simcore.service.clock import Clock
-from simcore.service.service import Progress, Router, closed_loop, open_loop
+from simcore.service.senders import Progress, closed_loop, open_loop
+from simcore.service.service import Router
 from simcore.service.session_sender import SessionSender
 from simcore.workload import ClosedLoop, Sessions, Workload, build_workload, samples_per_request
 
@@ -93,6 +95,7 @@ class Simulation:
         pools = tuple(prepare_pools(scenario, spec, workload))
         check_roles(scenario, pools, workload)
         check_faults(scenario, pools)
+        check_gateway(scenario, pools, workload)
         return cls(scenario, workload, _max_context_tokens(scenario, spec), pools)
 
     def of_pool(self, name: str) -> "Simulation":
@@ -134,6 +137,7 @@ class Simulation:
             raise ServetwinError(
                 "The run would go on for more than 292 years, the most that its clock holds."
             ) from None
+        router.close_gateway()
         for batch in cluster.batches:
             batch.close(clock.now_ns)
         router.close()
@@ -150,8 +154,9 @@ class Simulation:
         ]
         handovers = build_handovers(scenario, self.pools, cluster, clock, recorder)
         entry = entry_stage(scenario, self.pools, cluster, samples_per_request(self.workload))
-        faults = build_faults(scenario, cluster, entry, handovers, clock, recorder)
-        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers, faults)
+        gateway = build_gateway(scenario, entry, clock, recorder)
+        faults = build_faults(scenario, cluster, entry, handovers, clock, gateway.resending)
+        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers, gateway, faults)
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -204,6 +209,7 @@ class Simulation:
             measured_on=measured_on,
             handovers=handovers,
             faults=router.fault_records,
+            gateway=router.gateway,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])

@@ -15,6 +15,7 @@ from simcore.recording.handover_log import HandoverRow
 from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
 from simcore.service.fault_record import FaultRecord
+from simcore.service.gateway import Gateway
 from simcore.service.pipeline import Pipeline
 from simcore.service.replica_limits import Role
 
@@ -102,6 +103,7 @@ class RunFacts:
     measured_on: str | None = None
     handovers: Sequence[HandoverRow] | None = None
     faults: Sequence[FaultRecord] | None = None
+    gateway: Gateway = field(default_factory=Gateway)
     warnings: tuple[str, ...] = ()
 
     @property

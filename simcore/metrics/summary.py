@@ -12,6 +12,7 @@ from simcore.core.result import Columns
 from simcore.core.token_gaps import CountedGaps
 from simcore.metrics.fairness import fairness
 from simcore.metrics.faults import fault_figures
+from simcore.metrics.gateway import gateway_figures
 from simcore.metrics.handovers import handover_figures
 from simcore.metrics.kv_memory import kv_figures
 from simcore.metrics.measured import MeasuredRun
@@ -91,6 +92,8 @@ def summarise(
         summary["handover"] = handover_figures(requests, facts.handovers, start_s)
     if facts.faults is not None:
         summary["faults"] = fault_figures(facts.faults, end_s)
+    if gateway := gateway_figures(facts.gateway, end_s):
+        summary["gateway"] = gateway
     _add_figures(summary, run)
     summary["cost"]["price_source"] = facts.price_source
     summary |= {"warnings": [*_warnings(run, summary), *facts.warnings], "notices": list(facts.notices)}

@@ -21,7 +21,10 @@ from simcore.scenario.policy_choice import (
 )
 from simcore.scenario.pools import in_pool, merged, pool_documents, whole_pool
 from simcore.scenario.renamed import refuse_old_names
-from simcore.scenario.sections import Scenario
+from simcore.scenario.sections import Gateway, Scenario
+
+GATEWAY = tuple(Gateway.model_fields)
+"""The kinds of policies that a gateway has, by its fields."""
 
 
 def read_scenario(path: Path) -> dict[str, Any]:
@@ -134,12 +137,15 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
     if handover is not None:
         onward = complete_policy("routing", handover.routing, "cluster.handover.routing")
         handover = handover.model_copy(update={"routing": onward})
+    gateway = None if scenario.gateway is None else _whole_gateway(scenario.gateway)
     cluster = cluster.model_copy(update={"routing": routing, "handover": handover})
     cache = scenario.memory.prefix_cache
     eviction = complete_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
     cache = cache.model_copy(update={"eviction": eviction})
     memory = scenario.memory.model_copy(update={"prefix_cache": cache})
-    return scenario.model_copy(update={"scheduler": scheduler, "cluster": cluster, "memory": memory})
+    return scenario.model_copy(
+        update={"scheduler": scheduler, "cluster": cluster, "memory": memory, "gateway": gateway}
+    )
 
 
 def _with_limits(
@@ -165,11 +171,20 @@ def _completed(kind: str, section: Mapping[str, Any], objectives: Mapping[str, A
     return complete_policy(kind, with_objectives(kind, section, objectives), f"scheduler.{kind}")
 
 
+def _whole_gateway(section: Gateway) -> Gateway:
+    """A gateway with whole policies, those that it has."""
+    stated = {kind: own for kind in GATEWAY if (own := getattr(section, kind)) is not None}
+    return section.model_copy(
+        update={kind: complete_policy(kind, own, f"gateway.{kind}") for kind, own in stated.items()}
+    )
+
+
 _POLICY_LIST = ("scheduler", "admission")
 _POLICY_PLACES = (
     _POLICY_LIST,
     ("cluster", "routing"),
     ("cluster", "handover", "routing"),
+    *(("gateway", kind) for kind in GATEWAY),
     ("memory", "prefix_cache", "eviction"),
     ("scheduler", "ordering"),
     ("scheduler", "batching"),

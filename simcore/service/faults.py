@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from simcore.service.crashes import Crashes
 from simcore.service.fault_record import FaultRecord
 from simcore.service.partitions import Partitions
-from simcore.service.resending import Resending
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What lets replicas crash or be out of reach, and sends their requests again.
+    """What lets replicas crash or be out of reach.
 
     ``others`` strike without anybody else having to know: slow accelerators and links, lost transfers.
     """
 
     crashes: Crashes
     partitions: Partitions
-    resending: Resending
     others: Sequence[FaultRecord] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""A replica that can stop at once, or lose its requests."""
+"""A replica that can stop at once, lose its requests, and tell of first tokens."""
 
 from collections.abc import Callable
 from copy import copy
@@ -25,12 +25,15 @@ class MortalReplica(Replica):
     counts.
     """
 
-    __slots__ = ("bears", "is_dead", "on_poisoned")
+    __slots__ = ("awaited", "bears", "is_dead", "on_answer", "on_poisoned")
 
     def __init__(
         self, clock: Clock, index: int, scheduler: Scheduler, cost: StepCost, recorder: Recorder, config: ReplicaConfig
     ) -> None:
         self.is_dead = False
+        self.awaited: dict[int, Request] = {}
+        """Requests of which ``on_answer`` is told when they have their first token."""
+        self.on_answer: Callable[[Request], None] = lambda request: None
         self.bears: Callable[[int], bool] | None = None
         self.on_poisoned: Callable[[int], None] = lambda number: None
         super().__init__(clock, index, scheduler, cost, recorder, config)
@@ -48,6 +51,7 @@ class MortalReplica(Replica):
             _begin_again(request)
             lost.append((request, self._executor.ends.forget(request)))
         self.requests.by_number.clear()
+        self.awaited.clear()
         self.log.rows.close()
         return lost
 
@@ -63,6 +67,7 @@ class MortalReplica(Replica):
             request.lost_token_ns = UNSET
             lost.append((again, ends.output_tokens_of(request)))
             self.give_up(request, None)
+        self.awaited.clear()
         return lost
 
     def is_leaving(self, request: Request) -> bool:
@@ -91,6 +96,13 @@ class MortalReplica(Replica):
                 succumb = partial(self._succumb, unbearable)
                 Alarm(self._clock, result.elapsed_ns, STEP_END).callbacks.append(succumb)
         return result
+
+    def _end(self, plan: BatchPlan, start_ns: int, result: StepResult, now_ns: int) -> None:
+        super()._end(plan, start_ns, result, now_ns)
+        if self.awaited:
+            for request in [each for each in self.awaited.values() if each.first_token_ns != UNSET]:
+                del self.awaited[request.number]
+                self.on_answer(request)
 
     def _succumb(self, number: int, _: Event) -> None:
         if not self.is_dead:

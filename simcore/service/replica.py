@@ -80,7 +80,7 @@ class Replica:
 
     def has(self, request: Request) -> bool:
         """Whether a request is open here."""
-        return request.number in self.requests.by_number
+        return self.requests.by_number.get(request.number) is request
 
     def give_up(self, request: Request, reason: str | None) -> None:
         """Abort an open request, as its client gives up now, or (no ``reason``) as it goes on elsewhere.

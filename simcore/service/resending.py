@@ -1,5 +1,6 @@
 """Requests that lost their replica, and when they are sent to another."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +12,8 @@ from simcore.service.mortal_replica import MortalReplica
 
 LOST_TOO_OFTEN = "it lost its replica once too often"
 NO_BUDGET = "the budget of retries was spent"
+NOWHERE = -1
+"""In place of the number of a replica."""
 _LOOK_AGAIN_NS = 1_000_000
 
 
@@ -19,7 +22,8 @@ class ResendConfig:
     """How often a request is sent again, and how long after it lost its replica.
 
     Each further attempt waits ``backoff`` times as long as the one before. All attempts together are at most
-    ``budget_share`` of the requests that have arrived, and ``budget_least``; None without such a limit.
+    ``budget_share`` of the requests that have arrived, and ``budget_least``; None without such a limit. With
+    ``of_rejected`` those that are not let in are sent again too.
     """
 
     attempts: int
@@ -27,6 +31,7 @@ class ResendConfig:
     backoff: float = 1.0
     budget_share: float | None = None
     budget_least: int = 0
+    of_rejected: bool = False
 
 
 @dataclass(slots=True)
@@ -42,31 +47,40 @@ class Resending:
     recorder: Recorder
     config: ResendConfig
     send: Callable[[Request, int], None] = lambda request, output_tokens: None
+    receive: Callable[[Request, int], None] = lambda request, output_tokens: None
+    goes_on: Callable[[Request, MortalReplica], bool] = lambda request, lost: False
     on_dropped: Callable[[Request], None] = lambda request: None
     arrived: int = 0
     attempts: int = 0
-    _lost_by: dict[int, list[MortalReplica]] = field(default_factory=dict)
+    _attempts_of: Counter[int] = field(default_factory=Counter)
+    _left: dict[int, list[MortalReplica]] = field(default_factory=dict)
     _between: dict[int, tuple[Request, int]] = field(default_factory=dict)
 
     def again(self, request: Request, output_tokens: int, lost: MortalReplica) -> bool:
-        """Have a request sent again that has lost its replica; False if it is given up instead."""
-        lost_by = self._lost_by.setdefault(request.number, [])
-        lost_by.append(lost)
-        if len(lost_by) > self.config.attempts or self._over_budget:
-            reason = LOST_TOO_OFTEN if len(lost_by) > self.config.attempts else NO_BUDGET
+        """Have a request sent again that has lost its replica; False if it is given up instead.
+
+        One that is on another replica as well goes on there.
+        """
+        if self.goes_on(request, lost):
+            return True
+        self.left(request, lost)
+        reason = self._attempt(request, lost.index, partial(self._send, request, output_tokens))
+        if reason is not None:
             self.recorder.request_rejected(request, lost.index, self.clock.now_ns, reason)
             self.on_dropped(request)
             if request.done is not None:
                 request.done(False)
+        return reason is None
+
+    def turned_away(self, request: Request, output_tokens: int) -> bool:
+        """Have a request sent again that was not let in; False if it is given up instead."""
+        if not self.config.of_rejected:
             return False
-        self.attempts += 1
-        delay_ns = round(self.config.delay_ns * self.config.backoff ** (len(lost_by) - 1))
-        self._between[request.number] = request, lost.index
-        if delay_ns:
-            self.clock.call_at(self.clock.now_ns + delay_ns, partial(self._send, request, output_tokens))
-        else:
-            self._send(request, output_tokens)
-        return True
+        return self._attempt(request, NOWHERE, partial(self._receive, request, output_tokens)) is None
+
+    def left(self, request: Request, replica: MortalReplica) -> None:
+        """Take note that a request, or a copy of it, was taken from a replica."""
+        self._left.setdefault(request.number, []).append(replica)
 
     def close(self) -> None:
         """Hand to the recorder those that the end of the run found between two attempts."""
@@ -78,9 +92,30 @@ class Resending:
         share = self.config.budget_share
         return share is not None and self.attempts >= max(share * self.arrived, self.config.budget_least)
 
+    def _attempt(self, request: Request, replica: int, action: Callable[[], None]) -> str | None:
+        """Do something with a request when its next attempt is due; says why not, if there is none."""
+        self._attempts_of[request.number] += 1
+        attempts = self._attempts_of[request.number]
+        if attempts > self.config.attempts:
+            return LOST_TOO_OFTEN
+        if self._over_budget:
+            return NO_BUDGET
+        self.attempts += 1
+        delay_ns = round(self.config.delay_ns * self.config.backoff ** (attempts - 1))
+        self._between[request.number] = request, replica
+        if delay_ns:
+            self.clock.call_at(self.clock.now_ns + delay_ns, action)
+        else:
+            action()
+        return None
+
     def _send(self, request: Request, output_tokens: int) -> None:
-        if any(replica.is_leaving(request) for replica in self._lost_by[request.number]):
+        if any(replica.is_leaving(request) for replica in self._left[request.number]):
             self.clock.call_at(self.clock.now_ns + _LOOK_AGAIN_NS, partial(self._send, request, output_tokens))
             return
         del self._between[request.number]
         self.send(request, output_tokens)
+
+    def _receive(self, request: Request, output_tokens: int) -> None:
+        del self._between[request.number]
+        self.receive(request, output_tokens)

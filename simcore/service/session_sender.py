@@ -7,7 +7,8 @@ from simpy import Event
 
 from simcore.service.api_server import ApiServer
 from simcore.service.clock import Clock
-from simcore.service.service import Progress, Router, arriving, as_sent
+from simcore.service.senders import Progress, arriving, as_sent
+from simcore.service.service import Router
 from simcore.workload.sessions import Sessions
 
 _PROGRESS_EVERY = 1024

@@ -59,9 +59,13 @@ class Stage:
         self.replicas[place] = replica
         self._views[place] = ReplicaAsRouted(replica)
 
-    def _fewest_requests(self, refusals: Refusals) -> int | None:
+    def _fewest_requests(self, refusals: Refusals, apart_from: int | None = None) -> int | None:
         """Of the replicas that are up and do not refuse a request, that with the fewest; None without any."""
-        open_to = [place for place, limits in enumerate(self._limits) if self.is_up(place) and refusals[limits] is None]
+        open_to = [
+            place
+            for place, limits in enumerate(self._limits)
+            if self.is_up(place) and refusals[limits] is None and place != apart_from
+        ]
         return min(open_to, key=lambda place: len(self.replicas[place].requests.by_number), default=None)
 
     def pick(self, request: Request, refusals: Refusals) -> int | None:
@@ -81,6 +85,13 @@ class Stage:
                 return None
             place = found
         if self.routing.follows_requests:
+            self.routing.sent(ReadOnlyRequest(request), place)
+        return place
+
+    def pick_other(self, request: Request, output_tokens: int, apart_from: int) -> int | None:
+        """The place of another replica that takes a copy of a request: that with the fewest; None if none is up."""
+        place = self._fewest_requests(self.refusals(request, output_tokens), apart_from)
+        if place is not None and self.routing.follows_requests:
             self.routing.sent(ReadOnlyRequest(request), place)
         return place
 

@@ -8,6 +8,7 @@ from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
 from simcore.scenario.sections.document import Scenario
 from simcore.scenario.sections.faults import Crash
+from simcore.scenario.sections.gateway import Gateway
 from simcore.scenario.sections.memory import Memory
 from simcore.scenario.sections.network import Handover, Network
 from simcore.scenario.sections.pools import Pool
@@ -25,6 +26,7 @@ __all__ = [
     "Crash",
     "Devices",
     "Efficiency",
+    "Gateway",
     "Handover",
     "Host",
     "HostLink",

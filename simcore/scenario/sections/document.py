@@ -9,6 +9,7 @@ from simcore.scenario.sections.bounds import Count
 from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
 from simcore.scenario.sections.faults import FaultSection
+from simcore.scenario.sections.gateway import Gateway
 from simcore.scenario.sections.memory import Memory
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
@@ -51,6 +52,8 @@ class Scenario(Section):
     """What goes wrong, and when. By default nothing does."""
     retries: Retries | None = None
     """What becomes of requests that lose their replica."""
+    gateway: Gateway | None = None
+    """What is done for requests beside routing them. By default nothing."""
     slo: Objectives = Objectives()
     """Service level objectives."""
     measurement: Measurement = Measurement()

@@ -19,5 +19,7 @@ class Retries(Section):
     budget_share: Annotated[float, Field(ge=0, le=1)] | None = None
     """Most attempts of all requests, as a share of the requests that have arrived. A request beyond is rejected. By
     default there is no such limit."""
+    of_rejected: bool = False
+    """Whether requests that an admission policy turns away are sent again too, as impatient clients do."""
     budget_least: Annotated[int, Field(ge=0)] = 10
     """Attempts that the budget allows in any case."""

@@ -7,6 +7,7 @@ import pytest
 from policies.admission.circuit_breaker import CircuitBreaker
 from policies.admission.concurrency_limit import ConcurrencyLimit
 from policies.admission.leaky_bucket import LeakyBucket
+from policies.admission.priority_shedding import PriorityShedding
 from policies.admission.queue_limit import QueueLimit
 from policies.admission.sliding_window import SlidingWindow
 from policies.admission.token_bucket import TokenBucket
@@ -277,3 +278,11 @@ def test_limits_by_tenant_in_a_scenario(limits, said, tmp_path):
         return
     with pytest.raises(ServetwinError, match=said):
         Simulation.prepare(document, tmp_path)
+
+
+def test_the_least_urgent_are_shed_first():
+    policy = PriorityShedding({1: 10, 3: 2})
+    let = [
+        [let_in(policy, 0.0, Sent(priority=level), Service(waiting)) for level in range(5)] for waiting in (1, 2, 10)
+    ]
+    assert let == [[True] * 5, [True, True, True, False, False], [True, False, False, False, False]]

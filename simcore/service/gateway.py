@@ -1,0 +1,71 @@
+"""What a gateway does for requests beside routing them."""
+
+from dataclasses import dataclass
+
+from policies.output_limit import OutputLimit
+from policies.views import ServiceView
+from simcore.core.request import ReadOnlyRequest, Request
+from simcore.service.ejections import Ejections
+from simcore.service.hedges import Hedges
+from simcore.service.mortal_replica import MortalReplica
+from simcore.service.resending import Resending
+
+
+@dataclass(slots=True)
+class Gateway:
+    """Sends requests again that lost their replica, sends copies, ejects replicas, and bounds outputs.
+
+    Each part may be missing.
+    """
+
+    resending: Resending | None = None
+    hedges: Hedges | None = None
+    ejections: Ejections | None = None
+    output_limit: OutputLimit | None = None
+    shortened: int = 0
+    cut_tokens: int = 0
+
+    @property
+    def follows(self) -> bool:
+        """Whether it wants to know of the end of each request."""
+        return self.hedges is not None or self.ejections is not None
+
+    def connect(self) -> None:
+        """Let the parts know of each other."""
+        resending, hedges = self.resending, self.hedges
+        if hedges is not None:
+            hedges.on_withdrawn = self._withdrawn
+            if resending is not None:
+                resending.goes_on = hedges.goes_on
+
+    def bounded(self, request: Request, output_tokens: int, service: ServiceView) -> int:
+        """How much a request that arrives generates of what it would."""
+        assert self.output_limit is not None
+        most_tokens = self.output_limit.most_tokens(ReadOnlyRequest(request), service)
+        if most_tokens is None:
+            return output_tokens
+        request.max_output_tokens = min(request.max_output_tokens, most_tokens)
+        if output_tokens > most_tokens:
+            self.shortened += 1
+            self.cut_tokens += output_tokens - most_tokens
+        return min(output_tokens, most_tokens)
+
+    def ended(self, request: Request, place: int, ttft_s: float | None) -> None:
+        """Take note that a request is complete at a place, with its first token after so long, or dropped (None)."""
+        if self.hedges is not None:
+            self.hedges.ended(request)
+            if ttft_s is not None:
+                self.hedges.policy.answered(ReadOnlyRequest(request), ttft_s)
+        if self.ejections is not None:
+            self.ejections.judge(place, ttft_s)
+
+    def close(self) -> None:
+        """Leave one copy of each request, as the end of the run cuts it off."""
+        if self.hedges is not None:
+            self.hedges.close()
+
+    def _withdrawn(self, request: Request, replica: MortalReplica, place: int) -> None:
+        if self.resending is not None:
+            self.resending.left(request, replica)
+        if self.ejections is not None:
+            self.ejections.judge(place, None)

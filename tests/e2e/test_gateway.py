@@ -1,0 +1,175 @@
+"""What a gateway does for requests beside routing them, in whole runs."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simcore.build.cluster import build_cluster
+from simcore.build.simulation import Simulation
+from simcore.core.errors import InputError
+from simcore.recording.recorder import Recorder
+from simcore.service.clock import Clock
+from tests.e2e.scenarios import differences, merged, run, synthetic
+from tests.e2e.test_crashes import SCENARIO
+from tests.e2e.test_crashes import scenarios as faulty_scenarios
+
+TWO = {
+    "model": "smollm2-135m",
+    "cluster": {"accelerator": "l4", "replicas": 2, "routing": "round-robin"},
+    "host": {"request_s": 0.0, "per_prompt_token_s": 0.0},
+    "scheduler": {"batching": {"max_running_requests": 1}},
+}
+LONG, SHORT = 400, 5
+
+
+def queue_of(rows, folder):
+    """A trace of (arrival, prompt, output)."""
+    lines = ["arrival_s,prompt_tokens,output_tokens", *(",".join(map(str, row)) for row in rows)]
+    (folder / "rows.csv").write_text("\n".join(lines) + "\n")
+    return {"trace": "rows.csv", "format": "csv"}
+
+
+def both(scenario, folder):
+    """The result, which must be the same by jumps and step by step."""
+    jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
+    assert differences(jumping, stepping) == []
+    return jumping
+
+
+def test_a_copy_runs_where_there_is_room_and_the_first_to_answer_goes_on(tmp_path):
+    # Request 2 is behind the long request 0; its copy, sent after 0.1 s, runs on replica 1, which is idle by then.
+    workload = queue_of([(0.0, 100, LONG), (0.0, 100, SHORT), (0.01, 100, SHORT)], tmp_path)
+    hedged = TWO | {"workload": workload, "gateway": {"hedging": {"name": "fixed-delay", "after_s": 0.1}}}
+    plain, result = run(TWO | {"workload": workload}, tmp_path), both(hedged, tmp_path)
+    assert plain.requests["replica"].tolist() == [0, 1, 0]
+    assert result.requests["replica"].tolist() == [0, 1, 1]
+    assert result.summary["gateway"]["hedges"] == {"sent": 1, "won": 1}
+    assert result.requests["first_scheduled_s"][2] == pytest.approx(0.11)
+    assert result.requests["e2e_s"][0] == plain.requests["e2e_s"][0]
+    assert result.summary["counts"]["finished"] == 3
+
+
+def test_a_copy_that_loses_is_withdrawn_and_counts_nowhere(tmp_path):
+    # Both replicas are busy; the original gets its turn first, and the copy never runs.
+    rows = [(0.0, 100, 200), (0.0, 100, 300), (0.01, 100, SHORT), (0.02, 100, SHORT)]
+    hedging = {"hedging": {"name": "fixed-delay", "after_s": 0.1}}
+    result = both(TWO | {"workload": queue_of(rows, tmp_path), "gateway": hedging}, tmp_path)
+    assert result.summary["gateway"]["hedges"]["sent"] == 2
+    assert result.summary["counts"]["arrived"] == result.summary["counts"]["finished"] == 4
+    assert result.requests["replica"].tolist() == [0, 1, 0, 0]
+    assert result.summary["metrics"]["itl_s"]["count"] == result.requests["output_tokens"].sum() - 4
+
+
+def test_copies_wait_for_the_percentile_of_those_before(tmp_path):
+    workload = synthetic({"name": "poisson", "rate_per_s": 40.0}, (20, 400), (1, 60), requests=400)
+    gateway = {"hedging": {"name": "percentile-delay", "percent": 90.0, "window": 100}}
+    result = run(
+        TWO | {"workload": workload, "gateway": gateway, "cluster": TWO["cluster"] | {"replicas": 4}}, tmp_path
+    )
+    assert 10 < result.summary["gateway"]["hedges"]["sent"] < 120
+    assert result.summary["counts"]["finished"] == 400
+
+
+def test_a_slow_replica_is_ejected_and_comes_back(tmp_path):
+    slow = {"name": "slow-gpu", "replica": 2, "at_s": 0.0, "for_s": 4.0, "factor": 60.0}
+    workload = synthetic({"name": "poisson", "rate_per_s": 60.0}, (20, 400), (1, 20), requests=600)
+    ejection = {"name": "consecutive-failures", "failures": 3, "ttft_s": 0.08, "base_s": 2.0}
+    scenario = SCENARIO | {"workload": workload, "faults": [slow]}
+    plain = run(scenario, tmp_path)
+    result = both(scenario | {"gateway": {"ejection": ejection}}, tmp_path)
+    out = result.summary["gateway"]["ejections"]
+    assert {event["replica"] for event in out} == {2}
+    first = out[0]
+    assert first["until_s"] - first["at_s"] == pytest.approx(2.0)
+    requests = result.requests
+    meanwhile = (requests["arrival_s"] > first["at_s"]) & (requests["arrival_s"] < first["until_s"])
+    assert (requests["replica"][meanwhile] != 2).all()
+    assert (requests["replica"][requests["arrival_s"] > out[-1]["until_s"]] == 2).any()
+    p99s = [each.summary["metrics"]["ttft_s"]["p99"] for each in (result, plain)]
+    assert p99s[0] < p99s[1]
+
+
+def test_no_more_than_the_stated_share_is_out_at_once(tmp_path):
+    ejection = {"name": "consecutive-failures", "failures": 1, "ttft_s": 1e-9, "base_s": 1000.0, "most_share": 0.4}
+    result = run(SCENARIO | {"gateway": {"ejection": ejection}}, tmp_path)
+    assert len(result.summary["gateway"]["ejections"]) == 1
+    assert result.summary["counts"]["finished"] == 100
+
+
+def test_outputs_are_shorter_while_many_wait(tmp_path):
+    rows = [(0.0, 100, 50) for _ in range(10)]
+    limit = {"output_limit": {"name": "by-queue", "waiting_requests": 4, "tokens": 7}}
+    result = both(TWO | {"workload": queue_of(rows, tmp_path), "gateway": limit}, tmp_path)
+    assert result.requests["output_tokens"].tolist() == [50] * 4 + [7] * 6
+    assert result.summary["gateway"] == {"shortened_requests": 6, "cut_tokens": 6 * 43}
+
+
+def test_clients_that_are_turned_away_come_again(tmp_path):
+    rows = [(0.0, 100, 50) for _ in range(6)]
+    limited = merged(TWO, {"scheduler": {"admission": [{"name": "concurrency-limit", "max_requests": 2}]}})
+    retries = {"attempts": 50, "delay_s": 0.05, "of_rejected": True}
+    scenario = limited | {"workload": queue_of(rows, tmp_path)}
+    assert run(scenario, tmp_path).summary["counts"]["rejected"] == 4
+    result = both(scenario | {"retries": retries}, tmp_path)
+    assert result.summary["counts"]["finished"] == 6
+    assert result.summary["gateway"]["retries"] >= 4
+    spent = run(scenario | {"retries": retries | {"budget_share": 0.1, "budget_least": 0}}, tmp_path)
+    assert spent.summary["gateway"]["retries"] == 1
+
+
+@st.composite
+def guarded_scenarios(draw):
+    """Scenarios in which things go wrong behind a gateway that does all it can."""
+    scenario = draw(faulty_scenarios())
+    hedging = [{"name": "fixed-delay", "after_s": 0.02}, {"name": "percentile-delay", "percent": 50.0, "window": 5}]
+    ejection = [
+        {"name": "consecutive-failures", "failures": 2, "ttft_s": 0.05, "base_s": 0.1},
+        {"name": "latency-outlier", "times": 1.5, "window": 3, "eject_s": 0.1, "failed_s": 0.3},
+    ]
+    limit = [{"name": "by-queue", "waiting_requests": 2, "tokens": 10}]
+    gateway = {"hedging": draw(st.sampled_from(hedging)), "ejection": draw(st.sampled_from(ejection))}
+    return scenario | {
+        "gateway": gateway | draw(st.sampled_from([{}, {"output_limit": limit[0]}])),
+        "retries": scenario["retries"] | {"of_rejected": draw(st.booleans()), "delay_s": 0.05},
+        "scheduler": scenario["scheduler"]
+        | {"admission": draw(st.sampled_from([[], [{"name": "priority-shedding", "waiting_requests": {0: 3}}]]))},
+    }
+
+
+@settings(max_examples=25, deadline=None)
+@given(guarded_scenarios())
+def test_each_request_has_one_outcome_whatever_is_done_for_it(tmp_path_factory, scenario):
+    simulation = Simulation.prepare(scenario, tmp_path_factory.getbasetemp())
+    clock, recorder = Clock(), Recorder()
+    cluster = build_cluster(clock, recorder, simulation.pools, simulation.workload, fast_forward=True, check=True)
+    result = simulation.run_on(clock, recorder, cluster)
+    requests = result.requests
+    assert len(set(requests["request_id"].tolist())) == len(requests["request_id"])
+    assert ((requests["reason"] != "") == (requests["state"] == "rejected")).all()
+    hedges = result.summary["gateway"]["hedges"]
+    assert 0 <= hedges["won"] <= hedges["sent"]
+    if "end_s" not in scenario["measurement"]:
+        assert len(requests["request_id"]) == 100
+        assert not (requests["state"] == "unfinished").any()
+        for batch in cluster.batches:
+            assert not batch.requests.by_number
+            assert not batch.awaited
+            assert batch.is_dead or not batch.scheduler.memory.used_blocks
+    assert not differences(result, simulation.run(fast_forward=False, check=True))
+    assert not differences(result, simulation.run())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gateway": {"hedging": "fixed-delai"}}, r"gateway\.hedging\.name is 'fixed-delai'.*fixed-delay"),
+        ({"gateway": {"hedging": "fixed-delay"}, "cluster": {"accelerator": "l4"}}, "since there is one replica"),
+        (
+            {"gateway": {"hedging": "fixed-delay"}, "workload": SCENARIO["workload"] | {"samples": 2}},
+            "samples of a request stay together",
+        ),
+    ],
+)
+def test_what_no_gateway_can_do_is_refused(changes, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        Simulation.prepare(SCENARIO | changes, tmp_path)
