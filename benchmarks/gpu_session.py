@@ -49,7 +49,7 @@ def stages(out: Path, toy: bool) -> list[Stage]:
     ratios = ("--toy",) if toy else ()
     model = "smollm2-toy" if toy else "llama-3.1-8b"
     scenario = str(ROOT / "scenarios" / "live" / f"{model}.yaml")
-    on = ("--device", "cpu", "--cpu-time", "--force") if toy else ("--device", "cuda:0")
+    on = ("--device", "cpu", "--clock", "cpu", "--force") if toy else ("--device", "cuda:0")
     live = ("--device", "cpu", "--threads", "1", "--most-tokens", "64") if toy else ("--device", "cuda:0")
     work = ("--batches", "1", "2", "--steps", "4") if toy else ("--device", "cuda", "--steps", "100")
     servetwin = (python, "-m", "servetwin")

@@ -50,8 +50,9 @@ class RegimeCompared:
 
     ``terms_s`` say what the price of all steps consists of; ``outside_share`` is the share of steps with fewer or more
     tokens than any that was measured for the prices. ``disturbed_share`` is the share of the steps' time in which their
-    thread did not run, None where it was not asked. ``operators`` are some of the steps, run again and timed operator
-    by operator, beside what a profile says of them.
+    thread did not run, None where it was not asked. ``slowness`` is by how much longer the reference took meanwhile
+    than in the calibration, on a steady clock. ``operators`` are some of the steps, run again and timed operator by
+    operator, beside what a profile says of them.
     """
 
     name: str
@@ -64,6 +65,7 @@ class RegimeCompared:
     live: Result
     simulated: Result
     disturbed_share: float | None = None
+    slowness: float | None = None
     operators: list[PartCompared] = field(default_factory=list)
 
     def error(self, metric: str, statistic: str) -> float | None:
@@ -85,6 +87,7 @@ class RegimeCompared:
             "price_terms_s": self.terms_s,
             "steps_outside_measured_share": self.outside_share,
             "disturbed_share": self.disturbed_share,
+            "slowness": self.slowness,
         }
 
 

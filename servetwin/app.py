@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from servetwin import calibrate_options as options
+from servetwin.clock_names import CalibrationClock
 from servetwin.lazy_commands import LazyCommand, lazy_app
 
 COMMANDS = {
@@ -104,13 +105,13 @@ def _calibrate(
     force: options.Force = False,
     target_error: options.Target = 0.02,
     dtype: options.DtypeOption = None,
-    by_cpu_time: options.ByCpuTime = False,
+    clock: CalibrationClock = None,
 ) -> None:
     """Measure this machine and fit a kernel profile of it, or import measurements."""
     if context.invoked_subcommand is None:
         from servetwin.calibrate_command import calibrate
 
-        calibrate(device, models, minutes, kernels, out, resume, force, target_error, dtype, by_cpu_time)
+        calibrate(device, models, minutes, kernels, out, resume, force, target_error, dtype, clock)
 
 
 @hardware_app.callback(invoke_without_command=True)

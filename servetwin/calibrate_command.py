@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from servetwin.clock_names import MeasuringClockName, measuring_clock
 from servetwin.console import say
 from servetwin.live_options import settings_of
 from simcore.core.errors import ServetwinError, UnknownNameError
@@ -24,7 +25,7 @@ def calibrate(
     force: bool,
     target_error: float,
     dtype: str | None,
-    by_cpu_time: bool,
+    clock: MeasuringClockName | None,
 ) -> None:
     """Measure this machine, fit a profile, and say how well each part of it is known."""
     from calibrate.fit.held_out import FITS
@@ -50,9 +51,11 @@ def calibrate(
     folder = out or Path("runs") / f"calibration-{settings.device.replace(':', '-')}"
     targets = targets_of(names, settings, _CONTEXT_TOKENS)
     machine = facts(settings.device, settings.number_format)
+    on_cpu = settings.device == "cpu"
+    timed_by = measuring_clock(clock or ("steady" if on_cpu else "real"), settings.device, folder, keep=True)
     say(", ".join(f"{name} {value}" for name, value in machine.items()))
     found = calibrate_machine(
-        folder, targets, settings, machine, minutes * 60, target_error, resume, chosen, by_cpu_time, say
+        folder, targets, settings, machine, minutes * 60, target_error, resume, chosen, timed_by, say
     )
     write_document(found)
     replace_text(folder / REPORT, render_calibration(view_of(found, targets)), is_page)

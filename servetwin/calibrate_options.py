@@ -21,6 +21,3 @@ Target = Annotated[
     float, typer.Option(metavar="SHARE", help="The expected error of steps at which to stop.", min=0.001, max=1)
 ]
 DtypeOption = Annotated[str | None, typer.Option("--dtype", metavar="FORMAT", help="fp32, fp16 or bf16.")]
-ByCpuTime = Annotated[
-    bool, typer.Option("--cpu-time", help="Count the time that the CPU computes, for machines that do other work.")
-]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, perf_counter_ns, thread_time_ns
+from time import monotonic
 
 import numpy as np
 import yaml
@@ -26,6 +26,7 @@ from calibrate.profile_writer import FittedKind, Origin, write_profile
 from calibrate.samples import SampleTable
 from live.engine.setup import LiveSettings, LiveSetup
 from live.engine.wall_clock import BusyTime
+from live.measuring.clocks import MeasuringClock
 from live.measuring.host_steps import HOST_PARTS, host_steps
 from live.measuring.kv_blocks import block_rates
 from live.measuring.machine import ceilings
@@ -107,16 +108,16 @@ def calibrate_machine(
     target_error: float,
     resume: bool = False,
     kinds: frozenset[str] | None = None,
-    by_cpu_time: bool = False,
+    clock: MeasuringClock | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Calibration:
     """Measure, fit and write ``folder``. Raises ``ServetwinError`` for a log of another machine, and for too little."""
     began, say = monotonic(), progress or (lambda line: None)
     log = SampleLog(folder / SAMPLES, machine)
     told = [] if log.set_aside is None else [f"{log.set_aside}: has broken lines, set aside; whole ones are kept."]
-    clock = thread_time_ns if by_cpu_time else perf_counter_ns
-    rates = ceilings(settings.device, clock)
-    probes = {target.name: PassProbe(target.setup.runner, by_cpu_time) for target in targets}
+    clock = clock or MeasuringClock()
+    rates = ceilings(settings.device, clock.raw_ns)
+    probes = {target.name: PassProbe(target.setup.runner, clock) for target in targets}
     device = LiveDevice(
         {target.name: (probes[target.name], target.limits) for target in targets}, kinds or frozenset(FITS)
     )
@@ -131,9 +132,9 @@ def calibrate_machine(
         lambda candidate, found, expected: say(_line(candidate, found, expected)),
         Peaks(rates[f"matmul_{machine['dtype'].replace('fp16', 'bf16')}_per_s"], rates["copy_bytes_per_s"]),
     )
-    for name, rate in ceilings(settings.device, clock).items():
+    for name, rate in ceilings(settings.device, clock.raw_ns).items():
         rates[name] = max(rate, rates[name])
-    rates |= block_rates(targets[0].setup.runner.kv, clock)
+    rates |= block_rates(targets[0].setup.runner.kv, clock.raw_ns)
     accelerator, choice = accelerator_of(folder, settings, machine, rates)
     origin = Origin(_origin(machine), "own measurements", datetime.date.today().isoformat())
     made = Made(accelerator.name, ENGINE, machine["torch"].partition("+")[0], origin)
@@ -155,7 +156,7 @@ def calibrate_machine(
     write_profile(folder / PROFILE, *written)
     last, probe = targets[-1], probes[targets[-1].name]
     cost = kernel_cost(last, folder, accelerator, machine["dtype"])
-    host = host_of(last, probe, cost, by_cpu_time)
+    host = host_of(last, probe, cost, clock)
     write_profile(folder / PROFILE, *written, host)
     for kind, samples in tables.items():
         write_parquet(samples, folder / "samples" / f"{kind}.parquet")
@@ -190,14 +191,14 @@ def accelerator_of(
     return load_accelerator(str(path)), str(path)
 
 
-def host_of(target: Target, probe: PassProbe, cost: StepCost, by_cpu_time: bool) -> MeasuredHost:
+def host_of(target: Target, probe: PassProbe, cost: StepCost, clock: MeasuringClock) -> MeasuredHost:
     """What the engine's host adds to steps of a model: outside the model's pass, and in it beside kernels.
 
     On a CPU the latter was measured in passes; on a GPU it is what a pass takes beyond the prices of its kernels.
     """
     most = target.limits.decodes
     batches = tuple(sorted({min(batch, most) for batch in _HOST_BATCHES}))
-    columns = host_steps(target.setup, batches, _HOST_STEPS, BusyTime.of_cpu() if by_cpu_time else None)
+    columns = host_steps(target.setup, batches, _HOST_STEPS, BusyTime(clock))
     alone = columns["chunks"] == 0
     decoding, context = columns["decoding"][alone], columns["decode_context"][alone]
     outside_s = np.sum([columns[f"{part}_ns"][alone] for part in HOST_PARTS], axis=0) * 1e-9

@@ -1,9 +1,8 @@
 """``servetwin validate``: run a scenario live, simulate the same arrivals, and tell the difference."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from fidelity.live_regimes import regimes_of
 from fidelity.live_validation import RegimeCompared, compare_live
 from fidelity.measured_cost import at_measured_prices
 from fidelity.step_prices import StepPrices
+from servetwin.clock_names import ClockName, measuring_clock
 from servetwin.console import console, plain_table, print_table
 from servetwin.live_options import (
     Device,
@@ -29,19 +29,9 @@ from servetwin.live_options import (
     setup_of,
 )
 from simcore.build.simulation import Simulation
-from simcore.core.errors import InputError
 from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
 from simcore.core.result import Result
 from simcore.scenario import override, read_scenario
-
-
-class ClockName(StrEnum):
-    """By which clock a live run is timed."""
-
-    REAL = "real"
-    BUSY = "busy"
-    CPU = "cpu"
-
 
 _TABLE, _DOCUMENT, _REPORT = "steps.csv", "validation.json", "report.html"
 VALIDATION = FolderKind(
@@ -73,7 +63,10 @@ def validate(
     ] = None,
     clock: Annotated[
         ClockName,
-        typer.Option(help="real; busy, which skips waits; or cpu, which counts what the own thread computes alone."),
+        typer.Option(
+            help="real; busy, which skips waits; cpu, which counts what the own thread computes alone; or steady, "
+            "which is cpu's, corrected for a machine whose speed changes."
+        ),
     ] = ClockName.REAL,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; runs/NAME-validation.")] = None,
 ) -> None:
@@ -130,20 +123,18 @@ def validate_scenario(
     from live.measuring.passes import PassProbe
     from servetwin.operator_errors import operator_errors
 
-    if clock is ClockName.CPU and settings.device != "cpu":
-        raise InputError("--clock", clock, "real or busy on a GPU, for which the CPU waits")
     setup = setup_of(dict(document), base_dir, weights, settings)
     spec, machine = setup.simulation.spec, machine_of(setup)
-    times: dict[ClockName, Callable[[], Any]] = {
-        ClockName.REAL: lambda: None,
-        ClockName.BUSY: BusyTime,
-        ClockName.CPU: BusyTime.of_cpu,
-    }
     if profile is not None:
         used = open_calibration(profile, facts(settings.device, settings.number_format))
         document = used.described(document)
-    probe = PassProbe(setup.runner, clock is ClockName.CPU)
-    table = measured_steps(setup, most_tokens=most_tokens, time=times[clock]())
+    timed_by = measuring_clock(clock, settings.device, profile)
+
+    def time() -> BusyTime | None:
+        return None if clock is ClockName.REAL else BusyTime(timed_by)
+
+    probe = PassProbe(setup.runner, timed_by)
+    table = measured_steps(setup, most_tokens=most_tokens, time=time())
     prices = StepPrices.fit(table)
 
     def prepared(described: Mapping[str, Any]) -> Simulation:
@@ -158,10 +149,14 @@ def validate_scenario(
     compared: dict[bool, list[RegimeCompared]] = {True: [], False: []}
     for name, described in regimes_of(document, simulated, -(-longest // block_size)).items():
         simulation = prepared(described)
-        run = run_workload(setup.of(simulation), machine=machine, time=times[clock]())
+        before = len(timed_by.slowness) if clock is ClockName.STEADY else 0
+        run = run_workload(setup.of(simulation), machine=machine, time=time())
         for by_table in (True,) if profile is None else (True, False):
             found = run.result, run.steps, run.plans, table, PARTS, by_table, run.disturbed_share
             regime = compare_live(name, simulation, *found)
+            if clock is ClockName.STEADY:
+                slowness = float(np.median(timed_by.slowness[before:] or timed_by.slowness))
+                regime = replace(regime, slowness=slowness, disturbed_share=None)
             if not by_table:
                 regime = replace(regime, operators=operator_errors(probe, simulation.cost, run.steps))
             compared[by_table].append(regime)

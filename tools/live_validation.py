@@ -3,7 +3,7 @@
 ``python -m tools.live_validation`` on a quiet machine: SmolLM2-135M and a model of 25 million random parameters, on one
 pinned thread, each under four loads with arrivals and lengths of their own. The same live runs are held against prices
 of a calibration, made first, and of a small table of measured steps. Waits for arrivals are skipped. ``--toy`` writes
-nothing and shows that it runs; ``--clock cpu`` is for machines that do other work.
+nothing and shows that it runs.
 """
 
 import argparse
@@ -20,8 +20,9 @@ from fidelity.live_validation import RegimeCompared
 from live.measuring.machine import facts
 from servetwin.calibration import calibrate_machine
 from servetwin.calibration_targets import targets_of
+from servetwin.clock_names import ClockName, measuring_clock
 from servetwin.live_options import settings_of
-from servetwin.validate_command import ClockName, Validated, validate_scenario
+from servetwin.validate_command import Validated, validate_scenario
 from simcore.scenario import override, read_scenario
 from tools.page_template import filled
 
@@ -39,7 +40,8 @@ BOUNDS = {
 CALIBRATION_S = 90
 CLOCKS = {
     ClockName.BUSY: "Steps are timed by the real clock. Waits for arrivals are skipped.",
-    ClockName.CPU: "Times are those that the CPU computes in the engine's thread, since the machine did other work.",
+    ClockName.STEADY: "Times are what the engine's thread computes, at the speed that the machine had at first.",
+    ClockName.CPU: "Times are what the engine's thread computes, since the machine did other work.",
 }
 _CONTEXT_TOKENS = 2048
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -50,7 +52,7 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true")
-    parser.add_argument("--clock", choices=[ClockName.BUSY, ClockName.CPU], default=ClockName.BUSY)
+    parser.add_argument("--clock", choices=list(CLOCKS), default=ClockName.STEADY)
     arguments = parser.parse_args()
     toy, clock = arguments.toy, ClockName(arguments.clock)
     if hasattr(os, "sched_setaffinity"):
@@ -77,8 +79,8 @@ def measured(name: str, weights: str | None, toy: bool, clock: ClockName, folder
     settings = settings_of("cpu", None, 1)
     targets = targets_of([str(path)], settings, _CONTEXT_TOKENS)
     seconds = 10 if toy else CALIBRATION_S
-    by_cpu_time = clock is ClockName.CPU
-    calibrate_machine(folder, targets, settings, facts("cpu", "fp32"), seconds, 0.01, by_cpu_time=by_cpu_time)
+    timed_by = measuring_clock(clock, "cpu", folder, keep=True)
+    calibrate_machine(folder, targets, settings, facts("cpu", "fp32"), seconds, 0.01, clock=timed_by)
     return validate_scenario(described, path.parent, weights, settings, 48 if toy else 1024, folder, clock)
 
 
@@ -119,7 +121,7 @@ def both(validated: Validated) -> dict[str, list[RegimeCompared]]:
 def page(found: dict[str, Validated], clock: ClockName) -> str:
     """The tables of errors as a document."""
     about = ", ".join(f"{name} {value}" for name, value in provenance().items())
-    head = "| model | prices | load | plans | other work | " + " | ".join(NAMES) + " |"
+    head = "| model | prices | load | plans | slowness | " + " | ".join(NAMES) + " |"
     rows = [
         row(name, prices, regime)
         for name, validated in found.items()
@@ -139,8 +141,8 @@ def row(name: str, prices: str, regime: RegimeCompared) -> str:
         error = regime.error(*key)
         said = "–" if error is None else f"{error:+.1%}"
         errors.append(said if error is not None and abs(error) <= bound else f"**{said}**")
-    disturbed = "–" if regime.disturbed_share is None else f"{regime.disturbed_share:.0%}"
-    return f"| {name} | {prices} | {regime.name} | {plans} | {disturbed} | " + " | ".join(errors) + " |"
+    slowness = "–" if regime.slowness is None else f"{regime.slowness:.2f}"
+    return f"| {name} | {prices} | {regime.name} | {plans} | {slowness} | " + " | ".join(errors) + " |"
 
 
 if __name__ == "__main__":

@@ -29,7 +29,10 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class KernelSample:
-    """A kernel's median over repetitions, and the interval in which the true median lies in 19 of 20 cases."""
+    """A kernel's median over repetitions, and the interval in which the true median lies in 19 of 20 cases.
+
+    The medians of the kernels measured together add up to the median of their sum.
+    """
 
     point: KernelPoint
     latency_s: float
@@ -78,10 +81,9 @@ def measure(device: Device, candidate: Candidate, repetition: Repetition | None 
     kept = _kept(readings, rule.least)
     totals = [reading.total_s for reading in kept]
     middle_s = float(np.median(totals))
-    samples = []
-    for point in kept[0].seconds:
-        found = median_interval([reading.seconds[point] for reading in kept])
-        samples.append(KernelSample(point, *found))
+    found = {point: median_interval([reading.seconds[point] for reading in kept]) for point in kept[0].seconds}
+    scale = _together(candidate, kept) / sum(median * _count(candidate, point) for point, (median, *_) in found.items())
+    samples = [KernelSample(point, *(scale * value for value in interval)) for point, interval in found.items()]
     conditions = {name: float(np.median([reading.conditions[name] for reading in kept])) for name in kept[0].conditions}
     return Measured(
         candidate.name,
@@ -93,6 +95,21 @@ def measure(device: Device, candidate: Candidate, repetition: Repetition | None 
         int(sum(total > 1.5 * middle_s for total in totals)),
         conditions,
     )
+
+
+def _together(candidate: Candidate, readings: Sequence[Reading]) -> float:
+    """The median time of all kernels of a reading.
+
+    What disturbs a reading hits one kernel now and another then. The medians of the kernels, each for itself, would
+    leave all of that out, and come to less than any reading took.
+    """
+    return float(
+        np.median([sum(one.seconds[point] * _count(candidate, point) for point in one.seconds) for one in readings])
+    )
+
+
+def _count(candidate: Candidate, point: KernelPoint) -> int:
+    return candidate.kernels.get(point, 1)
 
 
 def _kept(readings: Sequence[Reading], least: int) -> list[Reading]:

@@ -3,11 +3,12 @@
 import threading
 from collections import deque
 from collections.abc import Callable
-from time import monotonic_ns, thread_time_ns
+from time import monotonic_ns
 from typing import Protocol
 
 from simpy.core import EmptySchedule, StopSimulation
 
+from live.measuring.clocks import MeasuringClock
 from simcore.core.clock import NS_PER_S
 from simcore.service.clock import Clock
 
@@ -20,6 +21,9 @@ class TimeSource(Protocol):
     def now_ns(self) -> int:
         """Nanoseconds from any origin."""
 
+    def between_events(self) -> None:
+        """Called before each event; what it does takes no time."""
+
     def wait(self, woken: threading.Condition, duration_ns: int | None) -> None:
         """Wait for so long, or (None) for ever, unless ``woken`` is notified before; its lock is held."""
 
@@ -31,6 +35,9 @@ class RealTime:
         """See ``TimeSource``."""
         return monotonic_ns()
 
+    def between_events(self) -> None:
+        """See ``TimeSource``."""
+
     def wait(self, woken: threading.Condition, duration_ns: int | None) -> None:
         """See ``TimeSource``."""
         woken.wait(None if duration_ns is None else duration_ns / NS_PER_S)
@@ -39,21 +46,19 @@ class RealTime:
 class BusyTime:
     """Time in which nobody waits: what is to be waited for is there at once. For runs that no other thread calls.
 
-    ``now_ns`` tells real time, or by ``thread_time_ns`` only what this thread computes, on machines that do other work.
-    What other programs take from caches and memory still shows.
+    It goes by the computer's steady clock, or by one for measurements.
     """
 
-    def __init__(self, now_ns: Callable[[], int] = monotonic_ns) -> None:
-        self._now_ns, self._skipped_ns = now_ns, 0
-
-    @classmethod
-    def of_cpu(cls) -> "BusyTime":
-        """That of this thread."""
-        return cls(thread_time_ns)
+    def __init__(self, clock: MeasuringClock | None = None) -> None:
+        self._clock, self._skipped_ns = clock or MeasuringClock(), 0
 
     def now_ns(self) -> int:
         """See ``TimeSource``."""
-        return self._now_ns() + self._skipped_ns
+        return self._clock.now_ns() + self._skipped_ns
+
+    def between_events(self) -> None:
+        """See ``TimeSource``."""
+        self._clock.settle()
 
     def wait(self, woken: threading.Condition, duration_ns: int | None) -> None:
         """See ``TimeSource``."""
@@ -127,6 +132,7 @@ class WallClock(Clock):
                 raise EmptySchedule
             ahead_ns = None if due_ns is None else due_ns - self.wall_ns
             if ahead_ns is not None and ahead_ns <= 0:
+                self._time.between_events()
                 super().step()
                 return
             with self._woken:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from live.measuring.clocks import MeasuringClock
 from live.measuring.stopwatch import EventStopwatch, HostStopwatch
 from live.measuring.timed_backend import REST, Launch, TimedBackend
 from live.model.config import DecoderConfig
@@ -48,14 +49,13 @@ class PassTimes:
 class PassProbe:
     """Runs passes on the weights, and over the keys and values, of a runner.
 
-    ``by_cpu_time`` counts only what the own thread computes, for machines that do other work.
+    On a CPU they are timed by ``clock``, the host's by default.
     """
 
-    def __init__(self, runner: ModelRunner, by_cpu_time: bool = False) -> None:
+    def __init__(self, runner: ModelRunner, clock: MeasuringClock | None = None) -> None:
         self._on_host = runner.device.type == "cpu"
-        self._by_cpu_time = by_cpu_time and self._on_host
-        clock = time.thread_time_ns if self._by_cpu_time else time.perf_counter_ns
-        self._watch = HostStopwatch(clock) if self._on_host else EventStopwatch()
+        self._clock = clock or MeasuringClock()
+        self._watch = HostStopwatch(self._clock.now_ns) if self._on_host else EventStopwatch()
         self._backend = TimedBackend(runner.backend, self._watch, runner.config)
         self._runner = ModelRunner(runner.weights, runner.kv, self._backend, runner.max_context_tokens)
         self._block_size = runner.kv.block_size
@@ -75,6 +75,8 @@ class PassProbe:
     def run(self, shape: PassShape) -> PassTimes:
         """One pass, from making its inputs to choosing its tokens."""
         inputs = self._inputs(shape)
+        if self._on_host:
+            self._clock.settle()
         began_ns, worked_ns = time.perf_counter_ns(), time.thread_time_ns()
         self._watch.start()
         logits = self._runner.run(inputs)
@@ -93,7 +95,7 @@ class PassProbe:
             elif label == REST:
                 rest_s += nanoseconds * 1e-9
         seconds = {label: value / counts[label] for label, value in total.items()}
-        disturbed = self._on_host and not self._by_cpu_time and wall_ns - worked_ns > _DISTURBED * wall_ns
+        disturbed = self._on_host and self._clock.waits_count and wall_ns - worked_ns > _DISTURBED * wall_ns
         return PassTimes(seconds, counts, rest_s, sum(ns for _, ns in laps) * 1e-9, disturbed)
 
     def _inputs(self, shape: PassShape) -> list[SequenceInput]:

@@ -63,7 +63,7 @@ def calibrated(tmp_path_factory):
 
 
 def calibration(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "servetwin", "calibrate", "--device", "cpu", "--force", "--cpu-time"]
+    command = [sys.executable, "-m", "servetwin", "calibrate", "--device", "cpu", "--force", "--clock", "cpu"]
     command += ["--for", str(folder / "tiny.yaml"), "--out", str(folder / "out"), *more]
     root = Path(__file__).resolve().parents[2]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)

@@ -28,6 +28,9 @@ class ManualTime:
     def now_ns(self) -> int:
         return self.time_ns
 
+    def between_events(self) -> None:
+        pass
+
     def wait(self, woken: threading.Condition, duration_ns: int | None) -> None:
         assert duration_ns is not None, "the clock would wait for ever"
         self.time_ns += duration_ns
