@@ -39,7 +39,12 @@ def opening(path: str | os.PathLike[str], kind: str = "file") -> Iterator[None]:
     except IsADirectoryError as error:
         raise FileError(path, f"is a folder, expected a {kind}") from error
     except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror or error})") from error
+        raise FileError(path, f"cannot be read ({_why(error)})") from error
+
+
+def _why(error: OSError) -> str:
+    """The system's words; libraries put theirs around them."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 @contextmanager
@@ -49,7 +54,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(path, f"cannot be written ({error.strerror or error})") from error
+        raise FileError(path, f"cannot be written ({_why(error)})") from error
 
 
 def read_text(file: Path | Traversable, kind: str, shown: str | None = None) -> str:

@@ -57,7 +57,11 @@ def of_gaps(gaps: Sequence[Sequence[CountedGaps]], whole: CountedGaps, requests:
         sections = [merged([pieces[index] for pieces in per_replica]) for index in range(SECTIONS)]
     if not all(section.counts.size for section in sections):
         sections = []
-    figures = {"mean": _mean_s(whole), "min": whole.gaps_ns[0] / NS_PER_S, "max": whole.gaps_ns[-1] / NS_PER_S}
+    figures = {
+        "mean": _mean_s(whole),
+        "min": float(whole.gaps_ns[0] / NS_PER_S),
+        "max": float(whole.gaps_ns[-1] / NS_PER_S),
+    }
     spread = {"mean": [_mean_s(section) for section in sections]}
     for name, percent in PERCENTILES.items():
         figures[name] = _percentile_s(whole, percent)

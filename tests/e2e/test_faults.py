@@ -3,6 +3,8 @@
 ``SERVETWIN_KILLS`` is how many processes each command loses, at moments drawn by a seed.
 """
 
+import ctypes
+import json
 import os
 import resource
 import signal
@@ -16,7 +18,7 @@ from random import Random
 import pytest
 
 KILLS = int(os.environ.get("SERVETWIN_KILLS", "2"))
-FULL_BYTES = 600
+FULL_BYTES = 300
 """A file may grow to so many bytes, as if the disk were full: less than any output has."""
 SCENARIO = """\
 model: smollm2-135m
@@ -34,13 +36,34 @@ SAMPLES = "kind,accelerator,engine,version,dtype,tokens_multiple_of,tokens,n,k,l
     for n in (1024, 2048, 4096)
     for tokens in (1, 8, 64, 512, 4096)
 )
+POST = {
+    "gpu": "h100-sxm", "n": 1, "tp": 1, "model": "Qwen3-8B", "precision": "bf16", "engine": "vllm", "version": "0.11.0",
+    "load": "unloaded", "doubts": "", "measured": {"ttft_mean": 59.0, "tpot_mean": 7.3, "rps": 0.6},
+}  # fmt: skip
+POSTED = """\
+model: qwen3-8b
+cluster: {accelerator: h100-sxm}
+engine: vllm@0.11
+workload:
+  requests: 5
+  arrivals: {name: closed-loop, concurrency: 1}
+  prompt_tokens: {name: fixed, tokens: 200}
+  output_tokens: {name: fixed, tokens: 20}
+"""
 COMMANDS = {
     "run": ("run", "s.yaml", "--out", "out/run", "-q"),
     "compare": ("compare", "s.yaml", *VARIED, "--out", "out/compared", "-q"),
     "explain": ("explain", "s.yaml", "--out", "out/step.html"),
     "plot": ("trace", "describe", "t.csv", "--plot", "out/trace.html"),
+    "sweep": ("sweep", "s.yaml", *VARIED[:4], "--out", "out/swept", "--jobs", "2", "-q"),
+    "plan": (
+        "plan", "s.yaml", "--slo", "ttft_p99=0.5", "--accelerators", "l4", "--most-requests", "1000", "--jobs", "1",
+        "--out", "out/plan", "-q",
+    ),
+    "repro": ("repro", "speculative-decoding", "--out", "out/paper", "--jobs", "1"),
+    "adapt": ("fidelity", "--adapt", "post", "--out", "out/host.yaml", "--jobs", "1"),
     "fit": ("calibrate", "fit", "gemm.csv", "--out", "out/profile"),
-}
+}  # fmt: skip
 QUICK = ("run", "explain")
 """A folder and a file; the other commands write by the same writer, and take longer."""
 EVERY_COMMAND = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in sorted(COMMANDS)]
@@ -51,6 +74,9 @@ def folder(tmp_path):
     (tmp_path / "s.yaml").write_text(SCENARIO)
     (tmp_path / "t.csv").write_text(TRACE)
     (tmp_path / "gemm.csv").write_text(SAMPLES)
+    (tmp_path / "post").mkdir()
+    (tmp_path / "post" / "measured.json").write_text(json.dumps(POST))
+    (tmp_path / "post" / "scenario.yaml").write_text(POSTED)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes.md").write_text("mine")
     return tmp_path
@@ -135,11 +161,16 @@ def test_two_at_once_leave_one_whole_output(folder, name):
     assert hidden(folder) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def bound_by_modes() -> None:
+    """Even the superuser, whose processes pass over the modes of files by a capability (capabilities(7))."""
+    drop_from_bounding_set, dac_override = 24, 1
+    ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
+
+
 @pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_a_folder_that_takes_nothing_is_told(folder, name):
-    (folder / "out").chmod(0o500)
-    process = started(folder, name)
+    (folder / "out").chmod(0o555)
+    process = started(folder, name, bound_by_modes)
     _, said = process.communicate()
     assert (process.returncode, said.count(b"\n")) == (2, 1), said.decode()
     assert b"allows no new entries" in said

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
@@ -80,6 +81,15 @@ def test_processes_make_the_same_bytes_and_finished_cells_are_found_again(tmp_pa
     assert table.num_rows == 6
     assert table["cluster.replicas"].to_pylist() == [1, 1, 2, 2, 3, 3]
     assert min(table["ttft_s.p99"].to_pylist()) > 0
+
+
+def test_a_cell_that_was_kept_has_the_bytes_of_one_that_just_ran(tmp_path):
+    cells = cells_of(DOCUMENT, Path(), AXES)
+    carry_out(cells, tmp_path, ThisProcess())
+    fresh = (tmp_path / TABLE).read_bytes()
+    assert carry_out(cells, tmp_path, ThisProcess())[1] == len(cells)
+    assert (tmp_path / TABLE).read_bytes() == fresh
+    assert parquet.read_table(tmp_path / TABLE).schema.field("itl_s.min").type == pyarrow.float64()
 
 
 def test_a_line_that_was_cut_off_is_dropped(tmp_path):
