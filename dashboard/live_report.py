@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.overlays import overlay
-from dashboard.figures.style import BLUE, GREY, VERMILION, panels
+from dashboard.figures.style import BLUE, GREY, VERMILION, panels, place
 from dashboard.markup import facts, section, text
 from dashboard.page import figure_block, page
 from experiments.comparison import Curve
@@ -104,12 +104,12 @@ def _timelines(regime: RegimeCompared) -> go.Figure:
         for name, colour in (("running_requests", BLUE), ("waiting_requests", VERMILION)):
             figure.add_scatter(
                 x=steps["start_s"], y=steps[name], mode="lines", line={"shape": "hv", "color": colour, "width": 1.5},
-                name=name.replace("_", " "), showlegend=row == 1, row=row, col=1,
+                name=name.replace("_", " "), showlegend=row == 1, **place(row),
             )  # fmt: skip
         figure.add_scatter(
             x=result.requests["arrival_s"], y=np.zeros(len(result.requests["arrival_s"])), mode="markers",
             marker={"color": GREY, "symbol": "line-ns-open", "size": 6}, name="arrivals", showlegend=row == 1,
-            row=row, col=1,
+            **place(row),
         )  # fmt: skip
     figure.update_xaxes(matches="x")
     return figure

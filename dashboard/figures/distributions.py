@@ -59,11 +59,11 @@ def _axes(values: np.ndarray, p99: float, limits: Mapping[str, float], y_title: 
     low, p99, high = ends
     span = (high - low) or abs(high) or 1.0
     right = max(high + 0.02 * span, p99 + _ROOM_FOR_LABEL * span)
-    figure.update_xaxes(type="log" if logarithmic else "linear", range=[low - 0.03 * span, right], tickformat="~g")
+    x_axis: dict[str, Any] = {"type": "log" if logarithmic else "linear", "range": [low - 0.03 * span, right]}
     if logarithmic:
-        figure.update_xaxes(dtick=1 if high - low > 2 else "D2", minor={"ticks": "outside", "ticklen": 2})
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.06], dtick=0.25)
-    figure.update_layout(showlegend=False)
+        x_axis |= {"dtick": 1 if high - low > 2 else "D2", "minor": {"ticks": "outside", "ticklen": 2}}
+    y_axis = {"tickformat": ".0%", "range": [0, 1.06], "dtick": 0.25}
+    figure.update_layout(xaxis=x_axis | {"tickformat": "~g"}, yaxis=y_axis, showlegend=False)
     return figure
 
 

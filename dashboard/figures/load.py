@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.style import BLUE, ORANGE, panels, tint
+from dashboard.figures.style import BLUE, ORANGE, panels, place, tint
 from dashboard.figures.time_bins import FloatArray, mean_present
 from simcore.core.result import Columns
 from simcore.metrics.step_bins import StepBins
@@ -61,7 +61,6 @@ def add_held(
         line={"shape": "hv", "color": colour, "width": 1.5},
         name=name,
         hovertemplate="%{y:,.4~g}",
-        row=row,
-        col=1,
+        **place(row),
         **style,
     )

@@ -12,12 +12,11 @@ from simcore.core.errors import FileError, InputError
 from simcore.core.files import check_path, read_json
 from simcore.core.validation import explain
 from simcore.models.checkpoint_format import modelopt_keys, read_checkpoint_format
-from simcore.models.families import FAMILIES, DecoderConfig
+from simcore.models.families import Named, names_read, reader_of
+from simcore.models.families.base import DecoderConfig
 from simcore.models.families.harmless_keys import HARMLESS_KEYS, shows_images
 from simcore.models.spec import Attention, CachedAttention, MixtureOfExperts, ModelSpec
 
-_BY_ARCHITECTURE = {name: family for family in FAMILIES for name in family.architectures}
-_BY_MODEL_TYPE = {name: family for family in FAMILIES for name in family.model_types}
 _SHARED_KEYS = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
 """Keys that a multimodal model may state for its language model too."""
 _LANGUAGE_PARTS = ("thinker_config", "text_config", "llm_config", "language_config")
@@ -131,17 +130,17 @@ def _family(config: Mapping[str, Any], source: str) -> type[DecoderConfig]:
     if not model_type and not architectures and source.endswith("text_config."):
         model_type = "llama"  # what the Transformers library takes a part for that does not say
     if not (isinstance(architectures, list) and architectures):
-        return _supported(f"{source}model_type", model_type, _BY_MODEL_TYPE)
-    family = _supported(f"{source}architectures", architectures[0], _BY_ARCHITECTURE)
+        return _supported("model_types", model_type, f"{source}model_type")
+    family = _supported("architectures", architectures[0], f"{source}architectures")
     # A type that is not known may well be a relative's own name for the same architecture.
-    if isinstance(model_type, str) and _BY_MODEL_TYPE.get(model_type, family) is not family:
+    if isinstance(model_type, str) and model_type not in family.model_types and reader_of("model_types", model_type):
         expected = f"{family.model_types[0]}, as architectures is {architectures[0]}"
         raise InputError(f"{source}model_type", model_type, expected)
     return family
 
 
-def _supported(field: str, name: object, families: Mapping[str, type[DecoderConfig]]) -> type[DecoderConfig]:
-    # No nearest name: an architecture that is not supported is hardly ever a misspelt one.
-    if not isinstance(name, str) or name not in families:
-        raise InputError(field, name, f"a supported one ({', '.join(sorted(families))})")
-    return families[name]
+def _supported(named: Named, name: object, field: str) -> type[DecoderConfig]:
+    family = reader_of(named, name) if isinstance(name, str) else None
+    if family is None:  # no nearest name: an architecture that is not supported is hardly ever a misspelt one
+        raise InputError(field, name, f"a supported one ({', '.join(names_read(named))})")
+    return family

@@ -2,12 +2,13 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from math import isnan, nan
+from math import nan
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,20 +77,17 @@ def parse_table(
     lines = csv.reader(read_text(file, "kernel table", shown).splitlines())
     try:
         knots = _knots(shown, next(lines, []), keys)
-        rows = [_Row(shown, lines.line_num, cells, keys) for cells in lines]
+        rows = [_Row(lines.line_num, cells) for cells in lines]
     except csv.Error as error:
         raise FileError(shown, f"is not valid CSV ({error})", lines.line_num) from error
     if not rows:
         raise FileError(shown, "no rows")
-    latencies_us: dict[tuple[Key, ...], list[float]] = {}
-    checked: tuple[set[str], ...] = tuple(set() for _ in keys)
+    columns = len(keys) + len(knots)
     for row in rows:
-        row.check(len(knots), names, checked)
-        key = row.key
-        if key in latencies_us:
-            raise FileError(shown, f"a second row of the same {', '.join(keys)}", row.line)
-        latencies_us[key] = row.latencies_us()
-    return KernelTable(keys, list(latencies_us), knots, np.array(list(latencies_us.values())) * 1e-6)
+        if len(row.cells) != columns:
+            raise FileError(shown, f"{len(row.cells)} columns where the first line has {columns}", row.line)
+    found = _keys_of(shown, rows, keys, names)
+    return KernelTable(keys, found, knots, _latencies_us(shown, rows, len(keys)) * 1e-6)
 
 
 def _knots(shown: str, header: list[str], keys: tuple[str, ...]) -> NDArray[np.float64]:
@@ -106,48 +104,63 @@ def _knots(shown: str, header: list[str], keys: tuple[str, ...]) -> NDArray[np.f
     return knots
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A line of a table, not yet checked."""
+class _Row(NamedTuple):
+    """A line of a table, and its number."""
 
-    shown: str
     line: int
     cells: list[str]
-    keys: tuple[str, ...]
 
-    @property
-    def key(self) -> tuple[Key, ...]:
-        named = zip(self.keys, self.cells, strict=False)
-        return tuple([cell if name in TEXT_KEYS else int(cell) for name, cell in named])
 
-    def check(self, knots: int, names: Mapping[str, Collection[str]], checked: tuple[set[str], ...]) -> None:
-        """Raise ``FileError`` for a cell that does not fit; what is ``checked`` of each column was found to fit."""
-        columns = len(self.keys) + knots
-        if len(self.cells) != columns:
-            raise FileError(self.shown, f"{len(self.cells)} columns where the first line has {columns}", self.line)
-        for name, cell, fit in zip(self.keys, self.cells, checked, strict=False):
-            if cell in fit:
-                continue
-            if name in names and cell not in names[name]:
-                expected = f"one of {', '.join(sorted(names[name]))}" if names[name] else "one that rates are stated of"
-            elif name not in TEXT_KEYS and not _is_count(cell, 0 if name in _ZERO_KEYS else 1):
-                expected = f"a whole number of at most {MOST_COUNT}"
-            else:
-                fit.add(cell)
-                continue
-            raise FileError(self.shown, f"{name} is {shortened(cell)!r}, expected {expected}", self.line)
+def _keys_of(
+    shown: str, rows: Sequence[_Row], keys: Sequence[str], names: Mapping[str, Collection[str]]
+) -> list[tuple[Key, ...]]:
+    """What tells the rows apart, column by column, as each column holds few different cells."""
+    columns: list[list[Key]] = []
+    for place, name in enumerate(keys):
+        column = [row.cells[place] for row in rows]
+        read: dict[str, Key] = {}
+        for cell in dict.fromkeys(column):
+            expected = _expected_instead(name, cell, names)
+            if expected is not None:
+                line = rows[column.index(cell)].line
+                raise FileError(shown, f"{name} is {shortened(cell)!r}, expected {expected}", line)
+            read[cell] = cell if name in TEXT_KEYS else int(cell)
+        columns.append([read[cell] for cell in column])
+    found = list(zip(*columns, strict=True))
+    if len(set(found)) < len(found):
+        seen: set[tuple[Key, ...]] = set()
+        for key, row in zip(found, rows, strict=True):
+            if key in seen:
+                raise FileError(shown, f"a second row of the same {', '.join(keys)}", row.line)
+            seen.add(key)
+    return found
 
-    def latencies_us(self) -> list[float]:
-        cells = self.cells[len(self.keys) :]
+
+def _expected_instead(name: str, cell: str, names: Mapping[str, Collection[str]]) -> str | None:
+    """What a column should hold where it holds a cell; None if that fits."""
+    if name in names and cell not in names[name]:
+        return f"one of {', '.join(sorted(names[name]))}" if names[name] else "one that rates are stated of"
+    if name not in TEXT_KEYS and not _is_count(cell, 0 if name in _ZERO_KEYS else 1):
+        return f"a whole number of at most {MOST_COUNT}"
+    return None
+
+
+def _latencies_us(shown: str, rows: Sequence[_Row], keys: int) -> NDArray[np.float64]:
+    """The latencies of all rows, which follow so many keys; NaN where none is given."""
+    read = []
+    for line, cells in rows:
         try:
-            latencies = [float(cell) if cell else nan for cell in cells]
-            known = list(map(float, filter(None, cells)))
+            read.append([float(cell) if cell else nan for cell in cells[keys:]])
         except ValueError:
-            raise FileError(self.shown, "a latency is not a number", self.line) from None
-        if not known or not (min(known) >= _LEAST_US and max(known) <= _MOST_US) or any(map(isnan, known)):
-            expected = f"none is given, or one is not from {_LEAST_US:g} to {_MOST_US:g} microseconds"
-            raise FileError(self.shown, f"of its latencies {expected}", self.line)
-        return latencies
+            raise FileError(shown, "a latency is not a number", line) from None
+    latencies_us = np.array(read)
+    given = np.array([len(cells) - cells.count("") for _, cells in rows]) - keys
+    fit = ((latencies_us >= _LEAST_US) & (latencies_us <= _MOST_US)).sum(axis=1)
+    faulty = np.flatnonzero((fit < given) | (fit == 0))
+    if len(faulty):
+        expected = f"none is given, or one is not from {_LEAST_US:g} to {_MOST_US:g} microseconds"
+        raise FileError(shown, f"of its latencies {expected}", rows[faulty[0]].line)
+    return latencies_us
 
 
 def _is_count(cell: str, least: int) -> bool:
