@@ -7,6 +7,7 @@ import typer
 from servetwin import calibrate_options as options
 from servetwin.clock_names import CalibrationClock
 from servetwin.lazy_commands import LazyCommand, lazy_app
+from servetwin.options import AsJson
 
 COMMANDS = {
     "run": LazyCommand("servetwin.run_command:run", "Simulate a scenario and write a run folder."),
@@ -115,9 +116,7 @@ def _calibrate(
 
 
 @hardware_app.callback(invoke_without_command=True)
-def _hardware(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False
-) -> None:
+def _hardware(context: typer.Context, as_json: AsJson = False) -> None:
     """List accelerators; show and compare kernel profiles."""
     if context.invoked_subcommand is None:
         from servetwin.fact_commands import hardware

@@ -6,9 +6,10 @@ import re
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
 
 import typer
+
+from servetwin.options import AsJson
 
 OWN_PACKAGES = (
     "servetwin",
@@ -31,7 +32,7 @@ OPTIONAL_PARTS = {
 """Extras by the package that they are for, servetwin's or their own, and the modules that they bring."""
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Report versions, usable parts and clashing packages.
 
     The exit code is 1 if a base package is missing, or if another distribution's package hides one of servetwin's.

@@ -12,6 +12,7 @@ from rich.markup import escape
 from dashboard.formatting import seconds, share
 from servetwin.api import prepare
 from servetwin.console import console, plain_table, print_table
+from servetwin.options import AsJson, Overrides, Pool, Scenario
 from servetwin.pools_apart import comparison_document, comparison_table, pools_apart
 from simcore.build.explanation import Explanation, explain_step, usual_shapes
 from simcore.core.errors import InputError
@@ -20,7 +21,7 @@ from simcore.cost.breakdown import StepShape
 
 
 def explain(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")],
+    scenario: Scenario,
     shape: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,15 +30,12 @@ def explain(
             help="A batch: 64x2048 (64 decodes of 2048 tokens), 512@1024 (a chunk of 512 after 1024), 64x2048+512.",
         ),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as pricing.profile=roofline."),
-    ] = None,
+    set_: Overrides = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page with rooflines.")
     ] = None,
-    pool: Annotated[str | None, typer.Option(metavar="NAME", help="Of which pool; the first by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+    pool: Pool = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show where a step's time goes.
 

@@ -1,16 +1,15 @@
 """``servetwin models`` and ``servetwin hardware``: what is known by name."""
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from servetwin.console import console, plain_table, print_table
+from servetwin.options import AsJson
 from simcore.hardware import accelerator_names, load_accelerator
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.models import count_parameters, load_model, preset_names, weight_bytes
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 
 
 def models(as_json: AsJson = False) -> None:

@@ -2,15 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dashboard.fidelity_wording import shown
 from fidelity.document import document
@@ -19,6 +16,8 @@ from fidelity.fitted import FITTED
 from fidelity.table import Table
 from fidelity.tables import tables
 from servetwin.console import console, plain_table
+from servetwin.options import AsJson, Jobs
+from servetwin.progress import progress_bar
 from simcore.core.errors import InputError, Phrase
 from simcore.core.outputs import begins_with, replace_text
 
@@ -43,8 +42,8 @@ def fidelity(
         typer.Option(metavar="RUN", help="Fit the host to runs: a file of engine runs, or posted results; repeatable."),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="YAML", help="Where --adapt writes the host's constants.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every case as JSON.")] = False,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
+    as_json: AsJson = False,
+    jobs: Jobs = None,
     bands: Annotated[
         int, typer.Option(metavar="N", help="Repeat every run so many times, such as 20, for its uncertainty band.")
     ] = 0,
@@ -61,7 +60,8 @@ def fidelity(
     if not (runs or per_request or references or posts):
         expected = "--runs, --per-request, --posts, --references or --adapt"
         raise InputError("servetwin fidelity", Phrase("given no files"), expected)
-    with _progress_bar(shown=not as_json) as progress:
+    with progress_bar("runs", not as_json, total=0) as update:
+        progress = None if update is None else lambda done, total: update(completed=done, total=total)
         found = evaluate(runs or (), per_request or (), references, jobs, progress, bands, posts=posts or ())
     if as_json:
         sys.stdout.write(json.dumps(document(found), indent=1, allow_nan=False) + "\n")
@@ -78,7 +78,8 @@ def _adapt(paths: list[Path], out: Path | None, jobs: int | None) -> None:
 
     if out is not None and out.suffix not in (".yaml", ".yml"):
         raise InputError("--out", str(out), "a file that ends in .yaml")
-    with _progress_bar(shown=True) as progress:
+    with progress_bar("runs", True, total=0) as update:
+        progress = None if update is None else lambda done, total: update(completed=done, total=total)
         found = adapt(paths, jobs, progress)
     _print_tables(found.tables())
     if out is not None:
@@ -97,16 +98,3 @@ def _print_tables(found: Iterable[Table]) -> None:
         if table.note:
             terminal.print(escape(table.note), soft_wrap=True)
             terminal.print()
-
-
-@contextmanager
-def _progress_bar(shown: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Finished cases on standard error, if that is a terminal."""
-    terminal = Console(stderr=True)
-    if not (shown and terminal.is_terminal):
-        yield None
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("runs"), TimeElapsedColumn())
-    with Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,8 +1,6 @@
 """``servetwin live``: run a scenario on the live engine, in real time, and leave a run folder."""
 
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -11,14 +9,13 @@ from servetwin.console import console
 from servetwin.live_options import (
     Device,
     Dtype,
-    Overrides,
-    Scenario,
     Threads,
     Weights,
     machine_of,
     settings_of,
     setup_of,
 )
+from servetwin.options import AsJson, Out, Overrides, Quiet, Scenario, folder_of
 from servetwin.run_table import print_run
 from simcore.output.run_folder import check_destination, summary_text
 from simcore.scenario import override, read_scenario
@@ -31,12 +28,9 @@ def live(
     weights: Weights = None,
     dtype: Dtype = None,
     threads: Threads = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The run folder to write; runs/NAME-live, or none with --json."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print summary.json alone.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    out: Out = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a scenario on the live engine: a real model, in real time.
 
@@ -46,7 +40,7 @@ def live(
     from live.engine.workload_run import run_workload
 
     document = override(read_scenario(scenario), set_ or ())
-    folder = out if out is not None or as_json else Path("runs") / f"{scenario.stem}-live"
+    folder = folder_of(out, as_json, f"{scenario.stem}-live")
     if folder is not None:
         check_destination(folder)
     setup = setup_of(document, scenario.parent, weights, settings_of(device, dtype, threads))

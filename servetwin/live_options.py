@@ -7,11 +7,6 @@ import typer
 
 from simcore.core.errors import InputError, ServetwinError
 
-Scenario = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one value, as in memory.num_gpu_blocks=500; repeatable."),
-]
 Device = Annotated[str, typer.Option(metavar="DEVICE", help="Where the model runs: cpu or cuda.")]
 Weights = Annotated[
     str | None,

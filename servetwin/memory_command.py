@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.markup import escape
 
 from servetwin.api import prepare
 from servetwin.console import console, plain_table
+from servetwin.options import AsJson, Overrides, Pool, Scenario
 from simcore.build.memory_report import MemoryReport, memory_report
 from simcore.build.simulation import Simulation
 from simcore.output.cluster_text import replicas_of
@@ -35,13 +35,10 @@ _ALSO_FIT = {
 
 
 def memory(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as precision.kv_cache=fp8."),
-    ] = None,
-    pool: Annotated[str | None, typer.Option(metavar="NAME", help="Of which pool; the first by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+    scenario: Scenario,
+    set_: Overrides = None,
+    pool: Pool = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show where memory goes and how many requests fit.
 

@@ -1,17 +1,14 @@
 """``servetwin plan``: which set-ups hold limits on a workload, and which of them is the cheapest."""
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from experiments.planner.answers import answers_of
-from experiments.planner.driving import Progress as Told
 from experiments.planner.folder import check_plan_folder, plan_text, write_plan
 from experiments.planner.planning import make_plan
 from experiments.planner.question import ask
@@ -20,7 +17,9 @@ from experiments.planner.stages import DEFAULT_MOST_REQUESTS
 from experiments.runners import runner_of
 from servetwin.console import console, say
 from servetwin.objectives_option import objectives
+from servetwin.options import AsJson, Jobs, Out, Overrides, Quiet, Ray, folder_of
 from servetwin.plan_table import print_answers, print_effects
+from servetwin.progress import progress_bar
 from servetwin.varied import names, varied_values
 from simcore.core.errors import InputError
 from simcore.scenario import override, read_scenario
@@ -59,9 +58,7 @@ def plan(
     price: Annotated[
         str | None, typer.Option(metavar="NAME=USD,NAME=USD", help="Prices of accelerators, USD per hour.")
     ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override one value; repeatable.")
-    ] = None,
+    set_: Overrides = None,
     most_requests: Annotated[
         int, typer.Option(metavar="N", help="Requests of the longest run of a trial.")
     ] = DEFAULT_MOST_REQUESTS,
@@ -69,24 +66,18 @@ def plan(
         bool,
         typer.Option("--sensitivity", help="Tell which inputs would change the answer; takes as long again or more."),
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The folder to write; runs/NAME-plan of the workload, none with --json."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON alone.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Simulations at a time; one per core.")] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: its address, or local for one on this machine."),
-    ] = None,
+    out: Out = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    jobs: Jobs = None,
+    ray: Ray = None,
 ) -> None:
     """Tell how many of which GPU hold limits, set up how, at what cost.
 
     Of each model and accelerator the cheapest set-up is an answer. The folder holds a report to open in a browser, a
     scenario for each answer, ready for servetwin run, and the commands that launch it.
     """
-    folder = out if out is not None or as_json else Path("runs") / f"{workload.name.partition('.')[0]}-plan"
+    folder = folder_of(out, as_json, f"{workload.name.partition('.')[0]}-plan")
     if folder is not None:
         check_plan_folder(folder)
     question = ask(
@@ -103,7 +94,10 @@ def plan(
         most_requests=most_requests,
         apart=_ratios(disaggregate),
     )
-    with closing(runner_of(jobs, ray)) as runner, _progress(shown=not (as_json or quiet)) as told:
+    shown = not (as_json or quiet)
+    told_as = "{task.completed} simulations: {task.fields[what]}"
+    with closing(runner_of(jobs, ray)) as runner, progress_bar(told_as, shown, what="") as update:
+        told = None if update is None else lambda what, simulations: update(completed=simulations, what=what)
         answers = answers_of(make_plan(question, runner, told))
         asked = sensitivity and bool(answers.answers)
         effects = effects_of(answers, runner, most_requests, told) if asked else []
@@ -147,16 +141,3 @@ def _prices(text: str | None) -> Mapping[str, float]:
         except ValueError:
             raise InputError("--price", part, "NAME=USD, such as h100-sxm=2.50") from None
     return prices
-
-
-@contextmanager
-def _progress(shown: bool) -> Iterator[Told | None]:
-    """What is being tried, on standard error, if that is a terminal."""
-    terminal = Console(stderr=True)
-    if not (shown and terminal.is_terminal):
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.fields[what]}"), TextColumn("{task.completed} simulations"))
-    with Progress(*columns, TimeElapsedColumn(), console=terminal, transient=True) as bar:
-        task = bar.add_task("", total=None, what="")
-        yield lambda what, simulations: bar.update(task, completed=simulations, what=what)

@@ -8,6 +8,7 @@ import typer
 
 from policies.registry import KINDS, BrokenPolicyError, policy_class, policy_names
 from servetwin.console import console, plain_table, print_table
+from servetwin.options import AsJson
 from simcore.core.errors import UnknownNameError
 
 _SOURCE = "Source:"
@@ -15,7 +16,7 @@ _SOURCE = "Source:"
 
 def policies(
     kind: Annotated[str | None, typer.Argument(help="One kind, such as ordering.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List policies by kind, with their sources."""
     if kind is not None and kind not in KINDS:

@@ -1,15 +1,12 @@
 """``servetwin repro``: run a paper's experiment, and tell what of its results holds."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import closing
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.runners import runner_of
 from papers.harness.catalogue import paper_names, published_of
@@ -18,6 +15,8 @@ from papers.harness.folder import check_paper_folder, findings_text, write_paper
 from papers.harness.running import reproduce, tasks_of
 from papers.harness.wording import CLAIM_COLUMNS, COMPARISON_COLUMNS, claim_rows, comparison_rows, reasons, rule
 from servetwin.console import console, plain_table, print_table, say
+from servetwin.options import AsJson, Jobs, Out, Ray, folder_of
+from servetwin.progress import progress_bar
 from simcore.core.errors import InputError, Phrase
 
 
@@ -27,16 +26,10 @@ def repro(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="A run of seconds that shows directions alone, in the paper's own setup.")
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The folder to write; runs/papers/NAME, none with --json."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON alone.")] = False,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time; one per core.")] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: its address, or local for one on this machine."),
-    ] = None,
+    out: Out = None,
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    ray: Ray = None,
 ) -> None:
     """Run a paper's experiment, and tell what of it holds.
 
@@ -50,14 +43,20 @@ def repro(
     published_of(name)
     if smoke and out is not None:
         raise InputError("--out", str(out), "no folder with --smoke, which measures too little for a report")
-    folder = out if out is not None or as_json or smoke else Path("runs") / "papers" / name
+    folder = folder_of(out, as_json or smoke, f"papers/{name}")
     if folder is not None:
         check_paper_folder(folder)
+    most = len(tasks_of(name, smoke))
     with (
-        closing(runner_of(jobs, ray, most=len(tasks_of(name, smoke)))) as runner,
-        _progress_bar(shown=not as_json) as progress,
+        closing(runner_of(jobs, ray, most=most)) as runner,
+        progress_bar("runs", not as_json, most) as update,
     ):
-        findings, measured, study = reproduce(name, runner, smoke, progress)
+
+        def told(done: int, total: int) -> None:
+            if update is not None:
+                update(completed=done, total=total)
+
+        findings, measured, study = reproduce(name, runner, smoke, told)
     if folder is not None:
         from papers.harness.report import render_paper  # plotly is slow to import
 
@@ -99,16 +98,3 @@ def _print_list() -> None:
         published = published_of(name)
         table.add_row(name, *map(escape, (published.title, published.venue, published.idea)))
     print_table(table, console())
-
-
-@contextmanager
-def _progress_bar(shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """Finished cells on standard error, if that is a terminal."""
-    terminal = Console(stderr=True)
-    if not (shown and terminal.is_terminal):
-        yield lambda done, total: None
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("runs"), TimeElapsedColumn())
-    with Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,17 +1,15 @@
 """``servetwin run``: simulate a scenario, print its table, leave a run folder."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from experiments.bands.bands import check_replays
 from servetwin.api import prepare, run_prepared, save
 from servetwin.console import console, say
+from servetwin.options import AsJson, Out, Overrides, Quiet, Scenario, folder_of
+from servetwin.progress import progress_bar
 from servetwin.run_table import print_run
 from simcore.core.errors import ServetwinError
 from simcore.cost.price_shares import MOST_OUTSIDE
@@ -21,17 +19,11 @@ from simcore.scenario import read_scenario
 
 
 def run(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one value, such as cluster.replicas=2; repeatable."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The run folder to write; runs/NAME of the scenario, or none with --json."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print summary.json alone.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    scenario: Scenario,
+    set_: Overrides = None,
+    out: Out = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a run priced by more than 30% outside calibrated ranges.")
     ] = False,
@@ -49,13 +41,14 @@ def run(
     """
     check_replays("--bands", bands)
     document = read_scenario(scenario)
-    folder = out if out is not None or as_json else Path("runs") / scenario.stem
+    folder = folder_of(out, as_json, scenario.stem)
     if folder is not None:
         check_destination(folder)
     simulation = prepare(document, set_ or (), scenario.parent)
     if strict and simulation.cost.prices.profile is None:  # known before the run
         _refuse(1.0, without_profile(simulation.scenario, simulation.accelerator))
-    with _progress_bar(shown=not (as_json or quiet)) as progress:
+    with progress_bar("{task.completed:,} requests", not (as_json or quiet)) as update:
+        progress = None if update is None else lambda arrived: update(completed=arrived)
         result = run_prepared(simulation, bands, progress)
     outside = result.summary["pricing"]["outside_calibrated_range"]
     if strict and outside > MOST_OUTSIDE:
@@ -75,18 +68,3 @@ def _refuse(outside: float, why: str) -> NoReturn:
         f"{outside:.0%} of simulated time would be priced outside calibrated ranges, which --strict refuses: {why}; "
         "leave --strict out."
     )
-
-
-@contextmanager
-def _progress_bar(shown: bool) -> Iterator[Callable[[int], None] | None]:
-    """A count of arrived requests on standard error, if that is a terminal."""
-    terminal = Console(stderr=True)
-    if not (shown and terminal.is_terminal):
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.completed:,} requests"), TimeElapsedColumn())
-    with Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda arrived: bar.update(task, completed=arrived)

@@ -10,6 +10,7 @@ import typer
 from experiments.cache_replay import CacheReplay, prompts_of, replay_cache, replay_radix_cache
 from policies.registry import policy_names
 from servetwin.console import console, plain_table, print_table
+from servetwin.options import AsJson
 from simcore.core.errors import FileError, InputError, UnknownNameError
 from simcore.models import load_model
 from simcore.scenario.policy_choice import build_policy
@@ -36,7 +37,7 @@ def cache_command(
     format: Annotated[str, typer.Option(help="The trace's format; 'auto' tells it from the columns.")] = "auto",
     hash_ids: Annotated[str | None, typer.Option(help="Column of the ids of each prompt's blocks.")] = None,
     block_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of such a block.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell what a prefix cache would find in a trace."""
     names = (*policy_names("eviction"), CLAIRVOYANT)

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from servetwin.console import console, plain_table, print_table, say
+from servetwin.options import AsJson
 from simcore.core.outputs import check_file, is_page
 from simcore.workload.describe import PERCENTILES, Distribution, TraceDescription, describe_trace
 from simcore.workload.fetch import fetch, known_trace, known_traces
@@ -38,7 +39,7 @@ def describe_command(
     hash_ids: Annotated[str | None, typer.Option(help="Column of the ids of each prompt's blocks.")] = None,
     block_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of such a block.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a self-contained HTML page with figures.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Describe a trace: counts, lengths, gaps, burstiness, reuse."""
     if plot is not None:

@@ -20,14 +20,13 @@ from servetwin.console import console, plain_table, print_table
 from servetwin.live_options import (
     Device,
     Dtype,
-    Overrides,
-    Scenario,
     Threads,
     Weights,
     machine_of,
     settings_of,
     setup_of,
 )
+from servetwin.options import Overrides, Scenario
 from simcore.build.simulation import Simulation
 from simcore.core.outputs import FolderKind, begins_with, check_folder, is_page, replace_folder
 from simcore.core.result import Result
