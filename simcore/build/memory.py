@@ -18,6 +18,7 @@ from simcore.memory.block_pool import Expiry
 from simcore.memory.free_order import CachedBlock, RankedOrder
 from simcore.memory.group_counter import KVGroupCounter
 from simcore.memory.group_manager import KVGroupManager
+from simcore.memory.kept_states import KeptStates
 from simcore.memory.kv_bytes import kv_bytes_per_token
 from simcore.memory.leaf_order import DescribeRun, LeafOrder
 from simcore.memory.partitions import KVPartitions, PartManager, divide_blocks
@@ -25,6 +26,7 @@ from simcore.memory.radix_counter import KVRadixCounter
 from simcore.memory.radix_manager import KVRadixManager
 from simcore.memory.request_keys import Namespace
 from simcore.memory.reserved import ReservedMemory
+from simcore.memory.state_manager import KVStateManager
 from simcore.memory.tiers import Timer
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
@@ -42,7 +44,8 @@ def build_memory(
     """Blocks one by one where it matters which of them are cached, or where they must be ``numbered``; else counts.
 
     Where an engine reads numbered blocks, none is found that was never computed.
-    Of a model with linear attention none are cached: a preempted request finds its states no longer.
+    Of a model with linear attention they are cached where requests have something in common, and found where states
+    were kept; else a preempted request finds none.
     """
     section, total_blocks = scenario.memory, plan.request_blocks
     prefix_caching = section.prefix_caching and not spec.has_linear_attention
@@ -84,6 +87,10 @@ def build_memory(
             return KVGroupManager(
                 blocks, section.block_size_tokens, *groups, prefix_caching, namespace, order, expiry, numbered
             )
+        if plan.demand.kept_states and not numbered:
+            every_blocks = cache.state_interval_tokens // section.block_size_tokens
+            states = KeptStates(max(plan.demand.kept_states * blocks // total_blocks, 1), every_blocks)
+            return KVStateManager(blocks, section.block_size_tokens, states, namespace, order, expiry)
         tiers_below = bool(section.tiers)
         return KVBlockManager(
             blocks, section.block_size_tokens, prefix_caching, namespace, order, expiry, tiers_below, numbered

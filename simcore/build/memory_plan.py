@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import floor
 
 from policies.eviction import Eviction
+from simcore.build.recurrent_state import kept_states
 from simcore.build.turns import turns_of
 from simcore.core.errors import InputError
 from simcore.hardware import Accelerator
@@ -64,7 +65,7 @@ def counts_suffice(scenario: Scenario, shares_content: bool) -> bool:
     return not cache.tenant_shares and (plain or not scenario.memory.prefix_caching)
 
 
-def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
+def memory_demand(scenario: Scenario, spec: ModelSpec, shares_content: bool = False) -> MemoryDemand:
     """What the scenario's model and settings ask of an accelerator's memory."""
     memory, batching = scenario.memory, scenario.scheduler.batching
     return MemoryDemand(
@@ -80,6 +81,7 @@ def memory_demand(scenario: Scenario, spec: ModelSpec) -> MemoryDemand:
         data_parallel_ranks=scenario.cluster.data_parallel,
         expert_ranks=scenario.cluster.expert_parallel,
         context_ranks=scenario.cluster.context_parallel,
+        kept_states=kept_states(scenario, spec, shares_content),
     )
 
 
@@ -143,7 +145,7 @@ class MemoryPlan:
         if sharing > most_alike:
             expected = f"at most {most_alike}, the most layers of one kind that {spec.name} has"
             raise InputError("memory.kv_sharing_layers", sharing, expected)
-        demand = memory_demand(scenario, spec)
+        demand = memory_demand(scenario, spec, shares_content)
         stay = why_windows_stay(scenario, demand.layout(1), shares_content)
         if stay is not None:
             demand = replace(demand, hybrid=False)

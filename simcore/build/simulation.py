@@ -14,6 +14,7 @@ from simcore.build.faults import build_faults, check_faults
 from simcore.build.gateway import build_gateway, check_gateway
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.pool import PreparedPool, prepare_pools
+from simcore.build.recurrent_state import state_notices
 from simcore.core.clock import to_ns
 from simcore.core.errors import InputError, ServetwinError, UnknownNameError
 from simcore.core.result import Columns, Result
@@ -246,6 +247,7 @@ class Simulation:
         for pool in self.pools:
             yield from version_notices(pool.scenario.engine)
             yield from assumed(pool.scenario, self.workload)
+            yield from state_notices(pool.scenario, pool.spec, pool.memory.demand.kept_states)
         yield from of_sessions
         for pool in self.pools:
             yield from pool.memory.notices(tokens)

@@ -41,7 +41,8 @@ class MemoryBudget:
     """The memory of one accelerator of a pipeline stage, in bytes, and the KV blocks that fit into what is left.
 
     ``runtime_bytes`` are those of the process (see RUNTIME_OVERHEAD_BYTES), ``collective_bytes`` the buffers that ranks
-    talk through; ``state_bytes`` are kept for the states of linear attention that as many requests have as may run;
+    talk through; ``state_bytes`` are kept for the states of linear attention that as many requests have as may run, and
+    for those that are kept for others;
     ``block_bytes`` is this accelerator's part of a block, 0 if none of its layers has a cache.
     """
 
@@ -84,7 +85,7 @@ class MemoryDemand:
     With ``hybrid``, layers that slide have block tables of their own (see ``simcore.memory.kv_groups``); without, a
     block holds its tokens for all layers. Of ``sharing_layers`` layers alike in succession one has a KV cache.
     Tensor-parallel ranks of all ``data_parallel_ranks`` hold the experts, dealt out to ``expert_ranks``. Each of
-    ``context_ranks`` has a part of every request.
+    ``context_ranks`` has a part of every request. ``kept_states`` are those of prefixes, beside those of requests.
     """
 
     spec: ModelSpec
@@ -99,6 +100,7 @@ class MemoryDemand:
     data_parallel_ranks: int = 1
     expert_ranks: int = 1
     context_ranks: int = 1
+    kept_states: int = 0
 
     def layout(self, ranks: int, stages: int = 1) -> KvCacheLayout:
         """The KV cache groups, and the bytes of a block on a rank of each pipeline stage."""
@@ -109,6 +111,7 @@ class MemoryDemand:
     def budgets(self, accelerator: Accelerator, ranks: int, stages: int = 1) -> tuple[MemoryBudget, ...]:
         """The budget of one of the ``ranks`` tensor-parallel accelerators of each of ``stages`` pipeline stages."""
         layout, groups = self.layout(ranks, stages), self.data_parallel_ranks
+        states = -(-(self.max_running_requests + self.kept_states) // groups)
         experts = groups, min(self.expert_ranks, ranks * groups)
         return tuple(
             MemoryBudget(
@@ -120,7 +123,7 @@ class MemoryDemand:
                 RUNTIME_OVERHEAD_BYTES,
                 COLLECTIVE_BUFFER_BYTES if ranks * stages * groups * self.context_ranks > 1 else 0,
                 layout.block_bytes[stage],
-                -(-self.max_running_requests // groups) * request_state_bytes(self.spec, ranks, layers),
+                states * request_state_bytes(self.spec, ranks, layers),
             )
             for stage, layers in enumerate(pipeline_stages(self.spec.layers, stages))
         )
@@ -171,15 +174,17 @@ class MemoryDemand:
     def _states(self, budget: MemoryBudget) -> str:
         own = -(-self.max_running_requests // self.data_parallel_ranks)
         of_all = "" if self.data_parallel_ranks == 1 else f" of {self.max_running_requests:,}"
-        return f"{budget.state_bytes / 1e9:.1f} GB for states of {own:,}{of_all} running requests"
+        kept = f" and {self.kept_states:,} prefixes (memory.prefix_cache.kept_states)" if self.kept_states else ""
+        return f"{budget.state_bytes / 1e9:.1f} GB for states of {own:,}{of_all} running requests{kept}"
 
     def _slots_that_fit(self, budget: MemoryBudget) -> int:
         """Running requests for whose states there is memory beside all else and a block; 0 where that helps nothing."""
         if not budget.state_bytes:
             return 0
-        slots = -(-self.max_running_requests // self.data_parallel_ranks)
+        ranks = self.data_parallel_ranks
+        states = -(-(self.max_running_requests + self.kept_states) // ranks)
         room = budget.kv_bytes + budget.state_bytes - budget.block_bytes
-        return max(room * slots // budget.state_bytes, 0) * self.data_parallel_ranks
+        return max(room * states // budget.state_bytes * ranks - self.kept_states, 0)
 
     def _what_would_fit(self, accelerator: Accelerator, ranks: int, stages: int) -> str:
         """More of the same, as many of another, or else the fewest of another; the smallest that do."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.e2e.scenarios import (
     SOME_LINEAR,
@@ -44,6 +45,21 @@ def test_random_scenarios(scenario, folder):
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(scenario=random_scenarios((SOME_LINEAR,)))
 def test_states_of_linear_attention(scenario, folder):
+    jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
+    assert differences(jumping, stepping) == []
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(scenario=random_scenarios((SOME_LINEAR,)), blocks=st.integers(1, 3), kept=st.sampled_from([2, 1, 40]))
+def test_prefixes_that_are_found_by_kept_states(folder, scenario, blocks, kept):
+    interval = {"state_interval_tokens": blocks * scenario["memory"]["block_size_tokens"], "kept_states": kept}
+    chat = {"name": "chat", "turns": {"name": "uniform", "low": 1, "high": 5}}
+    chat["think_time_s"] = {"name": "exponential", "mean_s": 0.01}
+    workload = synthetic({"name": "poisson", "rate_per_s": 300.0}, (1, 40), (1, 20), requests=25)
+    scenario = scenario | {
+        "memory": scenario["memory"] | {"prefix_caching": True, "prefix_cache": interval},
+        "workload": workload | {"session": chat},
+    }
     jumping, stepping = run(scenario, folder, check=True), run(scenario, folder, fast_forward=False, check=True)
     assert differences(jumping, stepping) == []
 

@@ -26,6 +26,10 @@ class PrefixCache(Section):
     """The prompts of the first requests of the workload, so many, are in the cache from the start."""
     pinned_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     """Of each of these prompts so many first tokens, rounded down to blocks, are never given up."""
+    state_interval_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
+    """Of a model with linear attention: states are kept at multiples of so many tokens, which are whole blocks."""
+    kept_states: Count | None = None
+    """Of such a model: states kept for others to go on from. By default as many as may run."""
     tenant_shares: dict[Text, Share] = {}
     """Shares of all KV memory that named tenants have for themselves alone: ``{gold: 0.5}``."""
 

@@ -172,13 +172,6 @@ def test_what_would_move_or_divide_states_is_refused(sections, field):
         prepare(scenario(**sections))
 
 
-def test_a_prefix_cache_is_refused_where_prompts_have_something_in_common():
-    assert prepare(scenario(memory={"prefix_caching": True})).spec is not None
-    workload = scenario()["workload"] | {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 512}}]}
-    with pytest.raises(InputError, match=r"^memory\.prefix_caching is .*, expected false"):
-        prepare(scenario(memory={"prefix_caching": True}, workload=workload))
-
-
 @pytest.mark.parametrize("cache", [{}, {"index": "radix"}, {"eviction": {"name": "lfu"}}])
 def test_a_preempted_request_computes_all_of_it_again(cache):
     """Its blocks may still be there, its states are not."""
