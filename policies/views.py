@@ -207,6 +207,10 @@ class RouterView(Protocol):
     def total_blocks(self) -> int:
         """KV blocks in all."""
 
+    def prefix_keys(self, request: RoutedRequestView) -> Sequence[int]:
+        """A key for each full block of a request's prompt, as block events of this replica name them; none if it has
+        no such events."""
+
     def cached_tokens(self, request: RoutedRequestView) -> int:
         """Tokens of a request's prompt that it would find in the prefix cache, were it let in now."""
 

@@ -16,9 +16,18 @@ class Routing(ABC):
     all keeps books, as a ``LoadAware`` one does, instead of asking each.
     """
 
-    paired_hooks: ClassVar[Mapping[str, str]] = {"sent": "follows_requests", "ended": "follows_requests"}
+    paired_hooks: ClassVar[Mapping[str, str]] = {
+        "sent": "follows_requests",
+        "ended": "follows_requests",
+        "stored": "follows_blocks",
+        "removed": "follows_blocks",
+    }
     follows_requests: ClassVar[bool] = False
     """Whether ``sent`` and ``ended`` are told of every request that a replica takes in, and of its end."""
+
+    follows_blocks: ClassVar[bool] = False
+    """Whether ``stored`` and ``removed`` are told of the blocks in prefix caches, ``delay_s`` after it happened."""
+    delay_s: float = 0.0
 
     def check_replicas(self, replicas: int) -> None:
         """Raise ``ValueError`` unless this can choose among so many."""
@@ -33,6 +42,12 @@ class Routing(ABC):
 
     def ended(self, request: RoutedRequestView, replica: int) -> None:
         """Take note that a request is gone from a replica: complete, dropped, or given up by its client."""
+
+    def stored(self, replica: int, key: int) -> None:
+        """Take note that a replica has a block of this key in its prefix cache."""
+
+    def removed(self, replica: int, key: int) -> None:
+        """Take note that a replica has given up its last block of this key."""
 
 
 @dataclass(slots=True)

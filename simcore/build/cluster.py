@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from simcore.build.block_events import follows_blocks
 from simcore.build.fault_times import can_withdraw, paces
 from simcore.build.pool import PreparedPool
 from simcore.build.replica import ReplicaParts, further_batch, replica_parts
@@ -94,7 +95,7 @@ def build_cluster(
         config = ReplicaConfig(
             to_ns(pool.scenario.measurement.warmup_s),
             alone and not (pool.scenario.faults or withdraws),
-            fast_forward,
+            fast_forward and not follows_blocks(pool.scenario),
             check,
             pool.scenario.host.async_scheduling,
             pool.scenario.workload.gives_up or withdraws,

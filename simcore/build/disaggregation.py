@@ -11,6 +11,7 @@ from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
 from simcore.scenario.sections import Handover, Network
+from simcore.service.block_events import BlockEvents
 from simcore.service.clock import Clock
 from simcore.service.handovers import HandoverConfig, Handovers
 from simcore.service.links import Network as SharedLinks
@@ -64,10 +65,17 @@ def _check_pool(field: str, pool: PreparedPool) -> None:
         raise InputError(f"{field}.memory", "tiers or a reservation", "neither where KV is handed over")
 
 
-def entry_stage(scenario: Scenario, pools: Sequence[PreparedPool], cluster: SimulatedCluster, samples: int) -> Stage:
+def entry_stage(
+    scenario: Scenario, pools: Sequence[PreparedPool], cluster: SimulatedCluster, samples: int, clock: Clock
+) -> Stage:
     """The replicas that requests come to first."""
     routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
-    return Stage(*_replicas(pools, cluster, ("mixed", "prefill")), routing, samples)
+    stage = Stage(*_replicas(pools, cluster, ("mixed", "prefill")), routing, samples)
+    if routing.follows_blocks:
+        stage.block_events = BlockEvents(clock, routing)
+        for place, replica in enumerate(stage.replicas):
+            stage.block_events.follow(place, replica)
+    return stage
 
 
 def build_handovers(

@@ -8,6 +8,7 @@ from typing import Any
 
 from policies.admission import Admission
 from simcore.build.assumed import assumed, too_long_a_context
+from simcore.build.block_events import check_block_events
 from simcore.build.cluster import SimulatedCluster, build_cluster
 from simcore.build.disaggregation import build_handovers, check_roles, entry_stage
 from simcore.build.faults import build_faults, check_faults
@@ -95,6 +96,7 @@ class Simulation:
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         pools = tuple(prepare_pools(scenario, spec, workload))
         check_roles(scenario, pools, workload)
+        check_block_events(scenario, pools)
         check_faults(scenario, pools)
         check_gateway(scenario, pools, workload)
         return cls(scenario, workload, _max_context_tokens(scenario, spec), pools)
@@ -154,7 +156,7 @@ class Simulation:
             for index, section in enumerate(scenario.scheduler.admission)
         ]
         handovers = build_handovers(scenario, self.pools, cluster, clock, recorder)
-        entry = entry_stage(scenario, self.pools, cluster, samples_per_request(self.workload))
+        entry = entry_stage(scenario, self.pools, cluster, samples_per_request(self.workload), clock)
         gateway = build_gateway(scenario, entry, clock, recorder)
         faults = build_faults(scenario, cluster, entry, handovers, clock, gateway.resending)
         return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers, gateway, faults)

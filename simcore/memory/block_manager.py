@@ -6,7 +6,7 @@ from itertools import chain
 from simcore.core.batch_plan import BlockCopy
 from simcore.core.content import BlockKeys
 from simcore.core.request import Request
-from simcore.memory.block_pool import BlockPool, Expiry
+from simcore.memory.block_pool import BlockListener, BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
@@ -144,6 +144,14 @@ class KVBlockManager(Paging):
     def can_fork(self, parent: Request) -> bool:
         """Whether there is a free block for what the parent's last, partly filled one holds."""
         return bool(self.free_blocks) or not parent.tokens_in_memory % self.block_size_tokens
+
+    def report_to(self, listener: BlockListener) -> None:
+        """See ``BlockPool.report_to``."""
+        self._pool.report_to(listener)
+
+    def prompt_keys(self, request: Request) -> list[int]:
+        """The keys of the full blocks of a request's prompt, by which they are published here; nothing is kept."""
+        return list(self._keys.made(request).between(0, request.prompt_tokens // self.block_size_tokens))
 
     def fork(self, parent: Request, child: Request) -> list[BlockCopy]:
         """Let ``child`` begin with all that a running request has computed; its content must say the same of that."""

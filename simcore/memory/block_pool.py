@@ -9,6 +9,8 @@ from simcore.memory.blank_blocks import BlankBlocks
 from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
 
 NO_KEY = -1
+BlockListener = Callable[[int, bool], None]
+"""Told of a key, and whether a block can be found by it from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class BlockPool:
         "_free_since_s",
         "_keys",
         "_later_copies",
+        "_listener",
         "_pinned",
         "_published",
         "_ranked",
@@ -54,6 +57,13 @@ class BlockPool:
         self._published: dict[int, int] = {}
         self._later_copies: dict[int, OrderedDict[int, None]] = {}
         self._pinned: set[int] = set()
+        self._listener: BlockListener | None = None
+
+    def report_to(self, listener: BlockListener) -> None:
+        """Tell of each key when it can be found from now on, and when it cannot any more; at first of all there are."""
+        self._listener = listener
+        for key in self._published:
+            listener(key, True)
 
     @property
     def free_blocks(self) -> int:
@@ -186,7 +196,7 @@ class BlockPool:
 
         The table begins after ``before`` blocks of the prefix; if ``chained``, no block is of use without those before.
         """
-        published = self._published
+        published, listener = self._published, self._listener
         for place, key in enumerate(keys, start=first):
             block = table[place]
             if self._keys[block] == key:
@@ -194,6 +204,8 @@ class BlockPool:
             self._keys[block] = key
             if published.setdefault(key, block) != block:
                 self._later_copies.setdefault(key, OrderedDict())[block] = None
+            elif listener is not None:
+                listener(key, True)
             if self._ranked is not None:
                 parent = self._keys[table[place - 1]] if place and chained else NO_KEY
                 self._ranked.published(block, key, parent, before + place, priority)
@@ -212,6 +224,8 @@ class BlockPool:
             self._ranked.forgotten(block, last_copy=copies is None)
         if copies is None:
             del self._published[key]
+            if self._listener is not None:
+                self._listener(key, False)
             return
         if self._published[key] == block:
             self._published[key] = copies.popitem(last=False)[0]

@@ -1,8 +1,11 @@
 """What routing policies see of a replica."""
 
+from collections.abc import Sequence
+
 from policies.views import RoutedRequestView
 from simcore.core.clock import to_s
 from simcore.core.request import ReadOnlyRequest, request_behind
+from simcore.memory.block_manager import KVBlockManager
 from simcore.scheduling.state import SchedulerState
 from simcore.service.replica import Replica
 
@@ -64,6 +67,12 @@ class ReplicaAsRouted:
     def total_blocks(self) -> int:
         """KV blocks in all."""
         return self._state.memory.total_blocks
+
+    def prefix_keys(self, request: RoutedRequestView) -> Sequence[int]:
+        """A key for each full block of a request's prompt, as the prefix cache has them."""
+        assert isinstance(request, ReadOnlyRequest)
+        memory = self._state.memory
+        return memory.prompt_keys(request_behind(request)) if isinstance(memory, KVBlockManager) else ()
 
     def cached_tokens(self, request: RoutedRequestView) -> int:
         """Tokens of a request's prompt in the prefix cache; nothing of the look-up is kept."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from policies.capabilities import check_capabilities
 from policies.routing import Routing
 from simcore.core.request import ReadOnlyRequest, Request
+from simcore.service.block_events import BlockEvents
 from simcore.service.replica import Replica
 from simcore.service.replica_limits import ReplicaLimits
 from simcore.service.router_view import ReplicaAsRouted
@@ -31,6 +32,8 @@ class Stage:
         self._closed_for: list[set[str]] = [set() for _ in replicas]
         self._all_up = True
         self._latest: tuple[int, int] | None = None
+        self.block_events: BlockEvents | None = None
+        """Who tells the routing policy of the blocks of replicas, where it wants to know."""
 
     def refusals(self, request: Request, output_tokens: int) -> Refusals:
         """Why each kind of replica could not serve a request that would generate so much; None where it could."""
@@ -58,6 +61,8 @@ class Stage:
         """Put another replica, which has no requests yet, at a place."""
         self.replicas[place] = replica
         self._views[place] = ReplicaAsRouted(replica)
+        if self.block_events is not None:
+            self.block_events.follow(place, replica)
 
     def _fewest_requests(self, refusals: Refusals, apart_from: int | None = None) -> int | None:
         """Of the replicas that are up and do not refuse a request, that with the fewest; None without any."""
@@ -75,6 +80,8 @@ class Stage:
         """
         whole = request.number // self._samples
         if self._samples == 1 or self._latest is None or self._latest[0] != whole:
+            if self.block_events is not None:
+                self.block_events.deliver()
             self._latest = whole, self.routing.choose(ReadOnlyRequest(request), self._views)
         place = self._latest[1]
         while refusals[self._limits[place]] is not None:

@@ -53,6 +53,9 @@ class FakeReplica:
     def cached_tokens(self, request):
         return self.cached
 
+    def prefix_keys(self, request):
+        return request.keys
+
     @property
     def prefilling_requests(self):
         return self.running_requests - self.decoding_requests
