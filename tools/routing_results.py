@@ -4,7 +4,7 @@ With ``--check`` nothing is written, and the exit code is 1 if the document diff
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -16,7 +16,9 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from papers.harness.traces import public_trace  # noqa: E402
 from servetwin.api import simulate  # noqa: E402
+from simcore.core.result import Result  # noqa: E402
 from tools.publishing import publish  # noqa: E402
 
 SCENARIO = ROOT / "scenarios" / "multi-turn-chat.yaml"
@@ -28,9 +30,20 @@ POLICIES = (
     "least-tokens",
     "session-sticky",
     "prefix-affinity",
+    "kv-aware",
 )
 REPLICAS = (1, 4, 16)
 REQUESTS_EACH = 250
+ON_A_TRACE: Mapping[str, Any] = {
+    "round-robin": "round-robin",
+    "least-tokens": "least-tokens",
+    "prefix-affinity": "prefix-affinity",
+    "kv-aware, events after 10 ms": {"name": "kv-aware", "delay_s": 0.01},
+    "kv-aware, events after 1 s": {"name": "kv-aware", "delay_s": 1.0},
+    "kv-aware, events after 30 s": {"name": "kv-aware", "delay_s": 30.0},
+}
+TRACE_REQUESTS = 2500
+TRACE_REPLICAS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +66,26 @@ def routed(policy: str, replicas: int, requests_each: int = REQUESTS_EACH) -> Ro
         "requests": requests_each * replicas,
         "arrivals": {"name": "poisson", "rate_per_s": rate_per_s * replicas},
     }
-    result = simulate(scenario)
+    return _figures(simulate(scenario), replicas)
+
+
+def routed_conversations(routing: Any) -> Routed:
+    """Serve the first requests of Mooncake's conversation trace as they came."""
+    trace = public_trace("mooncake-conversation", "mooncake/conversation_trace.jsonl")
+    scenario = {
+        "model": "llama-3.1-70b",
+        "cluster": {
+            "accelerator": "h100-sxm",
+            "tensor_parallel": 8,
+            "replicas": TRACE_REPLICAS,
+            "routing": routing,
+        },
+        "workload": {"trace": str(trace.resolve()), "requests": TRACE_REQUESTS},
+    }
+    return _figures(simulate(scenario), TRACE_REPLICAS)
+
+
+def _figures(result: Result, replicas: int) -> Routed:
     ttft_s = result.summary["metrics"]["ttft_s"]
     counts = np.bincount(result.requests["replica"], minlength=replicas)
     return Routed(
@@ -78,6 +110,15 @@ def table(results: dict[tuple[str, int], Routed], policies: Sequence[str], repli
         yield f"| `{policy}` | {' | '.join(cells)} |"
 
 
+def trace_table(results: Mapping[str, Routed]) -> Iterator[str]:
+    """One row per policy."""
+    yield "| policy | hits % | TTFT mean s | TTFT P99 s | busiest |"
+    yield "|---|" + "---:|" * 4
+    for policy, one in results.items():
+        figures = f"{100 * one.hit_rate:.1f} | {one.ttft_mean_s:.2f} | {one.ttft_p99_s:.2f} | {one.busiest:.2f}"
+        yield f"| `{policy.replace(', ', '`, ', 1)}{'' if ', ' in policy else '`'} | {figures} |"
+
+
 def document() -> str:
     """The page."""
     results = {(policy, count): routed(policy, count) for count in REPLICAS for policy in POLICIES}
@@ -90,9 +131,17 @@ def document() -> str:
     )
     why = (
         "With more replicas, a policy that knows nothing of caches finds less: a turn finds its conversation only if "
-        "it comes to the replica of an earlier one. `session-sticky` and `prefix-affinity` send it there."
+        "it comes to the replica of an earlier one. `session-sticky`, `prefix-affinity` and `kv-aware` send it there."
     )
-    lines = ["# Routing", "", fill(text, width=120), "", *table(results, POLICIES, REPLICAS), "", fill(why, width=120)]
+    of_trace = (
+        f"The first {TRACE_REQUESTS:,} requests of Mooncake's conversation trace as they came, Llama-3.1-70B on "
+        f"{TRACE_REPLICAS} replicas of eight H100. `kv-aware` knows of blocks that are stored and removed by events "
+        "that come late. What it has not heard of yet it computes elsewhere again."
+    )
+    conversations = {name: routed_conversations(routing) for name, routing in ON_A_TRACE.items()}
+    lines = ["# Routing", "", fill(text, width=120), "", *table(results, POLICIES, REPLICAS)]
+    lines += ["", fill(why, width=120), "", "## A recorded trace", "", fill(of_trace, width=120), ""]
+    lines += trace_table(conversations)
     return "\n".join(lines) + "\n"
 
 
