@@ -253,3 +253,19 @@ class ServiceView(Protocol):
     @property
     def kv_used_share(self) -> float:
         """Share of the KV blocks not pinned that are in use, on the replica where it is greatest."""
+
+
+class PoolView(Protocol):
+    """A pool, as it is when a request arrives."""
+
+    @property
+    def name(self) -> str:
+        """What the scenario calls it."""
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas it has."""
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests in the queues of its replicas."""

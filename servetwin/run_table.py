@@ -1,7 +1,7 @@
 """What ``servetwin run`` prints: the headline figures of a result."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Console
@@ -37,6 +37,11 @@ def print_run(result: Result, console: Console) -> None:
         print_table(_pools(summary["pools"]), console)
     if "faults" in summary:
         console.print(_faults(summary["faults"]))
+    if "groups" in summary:
+        for line in _groups(summary["groups"]):
+            console.print(line, soft_wrap=True)
+    for update in summary.get("updates", ()):
+        console.print(_update(update))
     if "handover" in summary:
         console.print(_handover(summary["handover"]), soft_wrap=True)
     for warning in summary["warnings"]:
@@ -184,6 +189,29 @@ def _faults(figures: dict[str, Any]) -> str:
         f"faults: {_counted(event['name'] for event in figures['events'])}; {figures['replica_down_s']:,.1f} s of a "
         "replica down, "
         f"{figures['interrupted_requests']:,} requests interrupted, {figures['given_up_requests']:,} given up"
+    )
+
+
+def _groups(figures: dict[str, Any]) -> Iterator[str]:
+    """Each pool that users were assigned to, against the first."""
+    names = iter(figures)
+    first = next(names)
+    for name in names:
+        good, ttft_s = (figures[name][f"{key}_difference"] for key in ("good", "ttft_s"))
+        share = "-" if good is None else f"{good['value']:+.2%} ({good['low']:+.2%} to {good['high']:+.2%})"
+        ms = "-" if ttft_s is None else " to ".join(f"{1000 * ttft_s[end]:+.1f}" for end in ("low", "high"))
+        yield (
+            f"{escape(name)} against {escape(first)}: {figures[name]['requests']:,} and {figures[first]['requests']:,} "
+            f"requests; good ones {share}, mean TTFT {ms} ms (95%): {figures[name]['verdict']}"
+        )
+
+
+def _update(figures: dict[str, Any]) -> str:
+    """How an update went."""
+    ready = "-" if figures["ready_s"] is None else f"{figures['ready_s']:,.1f}"
+    return (
+        f"update: {figures['name']}, {figures['updated_replicas']} of {figures['replicas']} replicas, "
+        f"from {figures['at_s']:,.1f} to {ready} s; {figures['extra_replica_s']:,.1f} s of replicas beside them"
     )
 
 

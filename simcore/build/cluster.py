@@ -45,13 +45,14 @@ class SimulatedCluster:
     """The replicas of a service, pool by pool."""
 
     pools: tuple[ReplicaGroup, ...]
-    make: Callable[[int], tuple[int, MortalReplica]] | None = None
-    """Makes another replica of a number, and says of which pool it is; None where none is ever replaced."""
+    make: Callable[[int, int | None], tuple[int, MortalReplica]] | None = None
+    """Makes another replica of a number, and says of which pool it is; None where none is ever replaced. It is like the
+    one of another number from now on, if that is stated."""
 
-    def rebuild(self, index: int) -> MortalReplica:
-        """A replica to take the place of the one of this number, its caches empty."""
+    def rebuild(self, index: int, like: int | None = None) -> MortalReplica:
+        """A replica to take the place of the one of this number, its caches empty, be it ``like`` another."""
         assert self.make is not None
-        pool, replica = self.make(index)
+        pool, replica = self.make(index, like)
         self.pools[pool].batches.append(replica)
         return replica
 
@@ -94,7 +95,7 @@ def build_cluster(
         withdraws = can_withdraw(pool.scenario)
         config = ReplicaConfig(
             to_ns(pool.scenario.measurement.warmup_s),
-            alone and not (pool.scenario.faults or withdraws),
+            alone and not (pool.scenario.faults or pool.scenario.updates or withdraws),
             fast_forward and not follows_blocks(pool.scenario),
             check,
             pool.scenario.host.async_scheduling,
@@ -106,12 +107,16 @@ def build_cluster(
         first += pool.replicas
     shares_content = has_contents(workload)
 
-    def make(index: int) -> tuple[int, MortalReplica]:
-        place = bisect_right(list(accumulate(pool.replicas for pool in pools)), index)
-        pool, config = pools[place], configs[place]
+    ends = list(accumulate(pool.replicas for pool in pools))
+    kinds = [place for place, pool in enumerate(pools) for _ in range(pool.replicas)]
+
+    def make(index: int, like: int | None = None) -> tuple[int, MortalReplica]:
+        if like is not None:
+            kinds[index] = kinds[like]
+        pool, config = pools[kinds[index]], configs[kinds[index]]
         late = config.async_scheduling
         parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content, ends_late=late)
-        return place, MortalReplica(clock, index, parts.scheduler, pool.cost, recorder, config)
+        return bisect_right(ends, index), MortalReplica(clock, index, parts.scheduler, pool.cost, recorder, config)
 
     return SimulatedCluster(tuple(groups), make)
 

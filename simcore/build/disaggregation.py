@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from simcore.build.cluster import SimulatedCluster
+from simcore.build.grouping import grouped_routing
 from simcore.build.pool import PreparedPool
 from simcore.build.turns import turns_of
 from simcore.core.clock import to_ns
@@ -69,8 +70,12 @@ def entry_stage(
     scenario: Scenario, pools: Sequence[PreparedPool], cluster: SimulatedCluster, samples: int, clock: Clock
 ) -> Stage:
     """The replicas that requests come to first."""
+    replicas, limits = _replicas(pools, cluster, ("mixed", "prefill"))
+    if scenario.cluster.assignment is not None:
+        grouped = grouped_routing(scenario, pools)
+        return Stage(replicas, limits, grouped, samples, [pool.places for pool in grouped.pools])
     routing = build_policy("routing", scenario.cluster.routing, "cluster.routing")
-    stage = Stage(*_replicas(pools, cluster, ("mixed", "prefill")), routing, samples)
+    stage = Stage(replicas, limits, routing, samples)
     if routing.follows_blocks:
         stage.block_events = BlockEvents(clock, routing)
         for place, replica in enumerate(stage.replicas):
@@ -113,7 +118,9 @@ def _replicas(
     for pool, group in zip(pools, cluster.pools, strict=True):
         if pool.role in roles:
             blocks = pool.memory.group_blocks if pool.scenario.cluster.data_parallel > 1 else None
-            limits += [ReplicaLimits(group.replicas[0].scheduler, blocks, pool.role)] * len(group.replicas)
+            limits += [
+                ReplicaLimits(group.replicas[0].scheduler, blocks, pool.role, pool.spec.max_context_tokens)
+            ] * len(group.replicas)
             replicas += group.replicas
     return replicas, limits
 

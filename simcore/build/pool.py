@@ -16,7 +16,7 @@ from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
 from simcore.hardware import Accelerator, load_accelerator
 from simcore.memory.kv_bytes import kv_bytes_per_token
-from simcore.models import ModelSpec
+from simcore.models import ModelSpec, load_model
 from simcore.scenario import Scenario
 from simcore.scenario.named_senders import check_named_senders
 from simcore.scenario.pools import in_pool, pool_scenarios
@@ -83,7 +83,8 @@ def prepare_pools(scenario: Scenario, spec: ModelSpec, workload: Workload) -> It
             yield PreparedPool.of("", "mixed", alone, spec, workload)
             continue
         try:
-            yield PreparedPool.of(stated[place].name, stated[place].role, alone, spec, workload)
+            own = spec if stated[place].model is None else load_model(alone.model)
+            yield PreparedPool.of(stated[place].name, stated[place].role, alone, own, workload)
         except InputError as error:
             raise in_pool(error, place, dict(stated[place])) from error
 

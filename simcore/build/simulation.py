@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,9 +14,11 @@ from simcore.build.cluster import SimulatedCluster, build_cluster
 from simcore.build.disaggregation import build_handovers, check_roles, entry_stage
 from simcore.build.faults import build_faults, check_faults
 from simcore.build.gateway import build_gateway, check_gateway
+from simcore.build.grouping import check_assignment
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.build.recurrent_state import state_notices
+from simcore.build.updates import build_updates, check_updates
 from simcore.core.clock import to_ns
 from simcore.core.errors import InputError, ServetwinError, UnknownNameError
 from simcore.core.result import Columns, Result
@@ -99,7 +102,9 @@ class Simulation:
         check_block_events(scenario, pools)
         check_faults(scenario, pools)
         check_gateway(scenario, pools, workload)
-        return cls(scenario, workload, _max_context_tokens(scenario, spec), pools)
+        check_assignment(scenario, pools)
+        check_updates(scenario, pools)
+        return cls(scenario, workload, _max_context_tokens(scenario, pools), pools)
 
     def of_pool(self, name: str) -> "Simulation":
         """The simulation with one pool alone; raises ``UnknownNameError`` if there is none of this name."""
@@ -159,7 +164,9 @@ class Simulation:
         entry = entry_stage(scenario, self.pools, cluster, samples_per_request(self.workload), clock)
         gateway = build_gateway(scenario, entry, clock, recorder)
         faults = build_faults(scenario, cluster, entry, handovers, clock, gateway.resending)
-        return Router(clock, entry, self.max_context_tokens, recorder, admission, handovers, gateway, faults)
+        updates = build_updates(scenario, self.pools, cluster, entry, clock)
+        limit = self.max_context_tokens
+        return Router(clock, entry, limit, recorder, admission, handovers, gateway, faults, updates)
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -213,6 +220,8 @@ class Simulation:
             handovers=handovers,
             faults=router.fault_records,
             gateway=router.gateway,
+            updates=router.update_records,
+            sessions=self.workload.follow_ups.session if isinstance(self.workload, Sessions) else None,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
@@ -273,8 +282,8 @@ def _by_request(progress: Progress, samples: int) -> Progress:
     return lambda sequences: progress(sequences // samples)
 
 
-def _max_context_tokens(scenario: Scenario, spec: ModelSpec) -> int:
-    limit = scenario.max_context_tokens
+def _max_context_tokens(scenario: Scenario, pools: Sequence[PreparedPool]) -> int:
+    limit, spec = scenario.max_context_tokens, max((pool.spec for pool in pools), key=attrgetter("max_context_tokens"))
     if limit is None:
         return spec.max_context_tokens
     if limit > spec.max_context_tokens:

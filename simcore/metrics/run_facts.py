@@ -10,7 +10,7 @@ from simcore.cost.price_shares import RangeCounter
 from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
-from simcore.metrics.arrays import Mask
+from simcore.metrics.arrays import Int64Array, Mask
 from simcore.recording.handover_log import HandoverRow
 from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
@@ -18,6 +18,7 @@ from simcore.service.fault_record import FaultRecord
 from simcore.service.gateway import Gateway
 from simcore.service.pipeline import Pipeline
 from simcore.service.replica_limits import Role
+from simcore.service.updates import UpdateRecord
 
 T = TypeVar("T")
 
@@ -104,6 +105,9 @@ class RunFacts:
     handovers: Sequence[HandoverRow] | None = None
     faults: Sequence[FaultRecord] | None = None
     gateway: Gateway = field(default_factory=Gateway)
+    updates: Sequence[UpdateRecord] = ()
+    sessions: Int64Array | None = None
+    """The session of each request, by its number; None without sessions."""
     warnings: tuple[str, ...] = ()
 
     @property

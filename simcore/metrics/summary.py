@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +14,7 @@ from simcore.core.token_gaps import CountedGaps
 from simcore.metrics.fairness import fairness
 from simcore.metrics.faults import fault_figures
 from simcore.metrics.gateway import gateway_figures
+from simcore.metrics.groups import group_figures
 from simcore.metrics.handovers import handover_figures
 from simcore.metrics.kv_memory import kv_figures
 from simcore.metrics.measured import MeasuredRun
@@ -24,6 +26,7 @@ from simcore.metrics.run_facts import RunFacts
 from simcore.metrics.statistics import Statistics, of_gaps, of_values
 from simcore.metrics.throughput import mean_queue, throughput
 from simcore.metrics.transfers import link_figures, swap_figures
+from simcore.metrics.updates import update_figures
 from simcore.metrics.utilisation import utilisation
 
 SCHEMA_VERSION = 2
@@ -92,6 +95,11 @@ def summarise(
         summary["handover"] = handover_figures(requests, facts.handovers, start_s)
     if facts.faults is not None:
         summary["faults"] = fault_figures(facts.faults, end_s)
+    if scenario.cluster.assignment is not None:
+        until_s = min((update.at_s for update in scenario.updates or ()), default=inf)
+        summary["groups"] = group_figures(facts, requests, run.good, run.bad, until_s)
+    if facts.updates:
+        summary["updates"] = update_figures(facts.updates)
     if gateway := gateway_figures(facts.gateway, end_s):
         summary["gateway"] = gateway
     _add_figures(summary, run)

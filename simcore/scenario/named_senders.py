@@ -52,6 +52,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str, Iterable[Any]]]:
     if shares:
         yield "memory.prefix_cache.tenant_shares", "tenant", shares
     yield from _named_by_policy("routing", scenario.cluster.routing, "cluster.routing")
+    if scenario.cluster.assignment is not None:
+        yield from _named_by_policy("assignment", scenario.cluster.assignment, "cluster.assignment")
     if scenario.cluster.handover is not None:
         yield from _named_by_policy("routing", scenario.cluster.handover.routing, "cluster.handover.routing")
     yield from _named_by_policy("ordering", scheduler.ordering, "scheduler.ordering")

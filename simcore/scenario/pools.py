@@ -22,8 +22,9 @@ def _alone(scenario: Scenario, pool: Pool) -> Scenario:
     own = {name: getattr(pool, name) for name in SECTIONS if getattr(pool, name) is not None}
     if pool.scheduler is not None:
         own["scheduler"] = pool.scheduler.model_copy(update={"admission": scenario.scheduler.admission})
-    cluster = Cluster(**devices, routing=scenario.cluster.routing)
-    return scenario.model_copy(update={"cluster": cluster, "engine": pool.engine or scenario.engine, **own})
+    cluster = Cluster(**devices, routing=scenario.cluster.routing, assignment=scenario.cluster.assignment)
+    model, engine = pool.model or scenario.model, pool.engine or scenario.engine
+    return scenario.model_copy(update={"cluster": cluster, "model": model, "engine": engine, **own})
 
 
 def pool_documents(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -34,8 +35,7 @@ def pool_documents(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     for pool in cluster["pools"]:
         devices = {**shared, **{name: pool[name] for name in Devices.model_fields if name in pool}}
         alone = {**document, "cluster": devices}
-        if pool.get("engine") is not None:
-            alone["engine"] = pool["engine"]
+        alone |= {name: pool[name] for name in ("model", "engine") if pool.get(name) is not None}
         for name in SECTIONS:
             if pool.get(name) is not None:
                 alone[name] = merged(document.get(name) or {}, pool[name])
@@ -58,7 +58,7 @@ def in_pool(error: InputError, place: int, stated: Mapping[str, Any]) -> InputEr
     section, _, rest = error.field.partition(".")
     if section == "cluster" and rest.partition(".")[0] in Devices.model_fields:
         return InputError(f"cluster.pools.{place}.{rest}", error.value, error.expected, error.nearest)
-    if section == "engine" or stated.get(section) is not None:
+    if section in ("model", "engine") or stated.get(section) is not None:
         return InputError(f"cluster.pools.{place}.{error.field}", error.value, error.expected, error.nearest)
     return error
 

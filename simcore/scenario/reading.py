@@ -138,7 +138,10 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
         onward = complete_policy("routing", handover.routing, "cluster.handover.routing")
         handover = handover.model_copy(update={"routing": onward})
     gateway = None if scenario.gateway is None else _whole_gateway(scenario.gateway)
-    cluster = cluster.model_copy(update={"routing": routing, "handover": handover})
+    assignment = cluster.assignment
+    if assignment is not None:
+        assignment = complete_policy("assignment", assignment, "cluster.assignment")
+    cluster = cluster.model_copy(update={"routing": routing, "handover": handover, "assignment": assignment})
     cache = scenario.memory.prefix_cache
     eviction = complete_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
     cache = cache.model_copy(update={"eviction": eviction})
@@ -183,6 +186,7 @@ _POLICY_LIST = ("scheduler", "admission")
 _POLICY_PLACES = (
     _POLICY_LIST,
     ("cluster", "routing"),
+    ("cluster", "assignment"),
     ("cluster", "handover", "routing"),
     *(("gateway", kind) for kind in GATEWAY),
     ("memory", "prefix_cache", "eviction"),

@@ -9,6 +9,7 @@ from simcore.scheduling.scheduler import Scheduler
 Role = Literal["mixed", "prefill", "decode"]
 """What replicas do: all of a request, its prompt, or its output."""
 
+BEYOND_CONTEXT = "longer than the context of the replica's model"
 BEYOND_BUDGET = "prompt is longer than the batching policy takes"
 TOO_LARGE = "needs more KV blocks than a replica has"
 TOO_LARGE_FOR_GROUP = "needs more KV blocks than a data-parallel group has"
@@ -21,9 +22,16 @@ class ReplicaLimits:
     prefill, outputs take nothing; where they only decode, prompts may be longer than a step.
     """
 
-    __slots__ = ("_group_blocks", "_longest_prompt_tokens", "_scheduler", "prefills_only")
+    __slots__ = ("_context_tokens", "_group_blocks", "_longest_prompt_tokens", "_scheduler", "prefills_only")
 
-    def __init__(self, scheduler: Scheduler, group_blocks: int | None = None, role: Role = "mixed") -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        group_blocks: int | None = None,
+        role: Role = "mixed",
+        context_tokens: int | None = None,
+    ) -> None:
+        self._context_tokens = context_tokens
         self._scheduler = scheduler
         self._group_blocks = group_blocks
         self._longest_prompt_tokens = None if role == "decode" else scheduler.config.batching.longest_prompt_tokens
@@ -31,6 +39,8 @@ class ReplicaLimits:
 
     def refusal(self, request: Request, output_tokens: int) -> str | None:
         """Why a request that would generate so much could not be served even alone; None if it could."""
+        if self._context_tokens is not None and request.prompt_tokens + output_tokens > self._context_tokens:
+            return BEYOND_CONTEXT
         longest = self._longest_prompt_tokens
         if longest is not None and request.prompt_tokens > longest:
             return BEYOND_BUDGET

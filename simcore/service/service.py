@@ -19,9 +19,9 @@ from simcore.service.resending import NOWHERE
 from simcore.service.roles import PrefillReplica
 from simcore.service.service_counts import ServiceCounts
 from simcore.service.stage import Refusals, Stage
+from simcore.service.updates import UpdateRecord, Updates
 
 TOO_LONG = "prompt and output exceed the context limit"
-NONE_UP = "no replica that could serve it was up"
 
 
 class Router:
@@ -41,6 +41,7 @@ class Router:
         handovers: Handovers | None = None,
         gateway: Gateway | None = None,
         faults: Faults | None = None,
+        updates: Updates | None = None,
     ) -> None:
         self._clock = clock
         self._entry = entry
@@ -54,6 +55,9 @@ class Router:
                 self._follow(stage, place)
         if faults is not None:
             faults.crashes.on_replaced = partial(self._follow, entry)
+        self._updates = updates
+        if updates is not None:
+            updates.on_replaced = partial(self._follow, entry)
         gateway.connect()
         if gateway.hedges is not None:
             gateway.hedges.on_sent = self._watch
@@ -114,6 +118,11 @@ class Router:
         """What each fault did; None where nothing goes wrong."""
         return None if self._faults is None else self._faults.records
 
+    @property
+    def update_records(self) -> Sequence[UpdateRecord]:
+        """What came of each update."""
+        return () if self._updates is None else self._updates.records
+
     def close_gateway(self) -> None:
         """Leave one copy of each request, before replicas hand theirs to the recorder."""
         self._gateway.close()
@@ -145,7 +154,7 @@ class Router:
         place = self._entry.pick(request, refusals)
         if place is None:
             self._note_given_up(request)
-            self._reject(request, NONE_UP)
+            self._reject(request, self._entry.why_none)
             return None
         replica = self._entry.replicas[place]
         holder: Holder = replica
@@ -164,7 +173,7 @@ class Router:
 
     def _follow(self, stage: Stage, place: int) -> None:
         """Hear of the ends of requests at a replica, where anybody wants to know."""
-        if self._admission or self._gateway.follows or stage.routing.follows_requests:
+        if self._admission or self._gateway.follows or stage.hears_ends:
             finished = partial(self._note_finished, stage, place)
             stage.replicas[place].requests.tell(finished, partial(self._note_dropped, stage, place))
 

@@ -1,6 +1,7 @@
 """Replicas that a routing policy picks among."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from policies.capabilities import check_capabilities
 from policies.routing import Routing
@@ -11,21 +12,42 @@ from simcore.service.replica_limits import ReplicaLimits
 from simcore.service.router_view import ReplicaAsRouted
 
 Refusals = dict[ReplicaLimits, str | None]
+NONE_UP = "no replica that could serve it was up"
+
+
+class StageFollower(Protocol):
+    """Whoever keeps books of the requests of a stage."""
+
+    def sent(self, request: Request, place: int) -> None:
+        """A request goes to the replica at a place."""
+
+    def ended(self, request: Request, place: int) -> None:
+        """A request is gone from there."""
 
 
 class Stage:
     """Picks a replica for each request; one that the picked replica could never serve goes to the next that can.
 
-    All ``samples`` of a request, which come one after another, go to one replica.
+    All ``samples`` of a request, which come one after another, go to one replica. Where ``groups`` of places are
+    stated, a request stays in that of the replica that is picked for it.
     """
 
     def __init__(
-        self, replicas: Sequence[Replica], limits: Sequence[ReplicaLimits], routing: Routing, samples: int = 1
+        self,
+        replicas: Sequence[Replica],
+        limits: Sequence[ReplicaLimits],
+        routing: Routing,
+        samples: int = 1,
+        groups: Sequence[range] | None = None,
     ) -> None:
         check_capabilities(type(routing))
         self.replicas = list(replicas)
         self.routing = routing
-        self._limits = limits
+        self.why_none = NONE_UP
+        """Why ``pick`` found none when it last did."""
+        self.followers: list[StageFollower] = []
+        self._mates = [group for group in groups or (range(len(replicas)),) for _ in group]
+        self._limits = list(limits)
         self._kinds_of_limits = tuple(dict.fromkeys(limits))
         self._views = [ReplicaAsRouted(replica) for replica in replicas]
         self._samples = samples
@@ -57,19 +79,21 @@ class Stage:
         self._closed_for[place].discard(reason)
         self._all_up = not any(self._closed_for)
 
-    def replace(self, place: int, replica: Replica) -> None:
-        """Put another replica, which has no requests yet, at a place."""
+    def replace(self, place: int, replica: Replica, like: int | None = None) -> None:
+        """Put another replica, which has no requests yet, at a place; its limits are as those at the place ``like``."""
         self.replicas[place] = replica
+        if like is not None:
+            self._limits[place] = self._limits[like]
         self._views[place] = ReplicaAsRouted(replica)
         if self.block_events is not None:
             self.block_events.follow(place, replica)
 
-    def _fewest_requests(self, refusals: Refusals, apart_from: int | None = None) -> int | None:
-        """Of the replicas that are up and do not refuse a request, that with the fewest; None without any."""
+    def _fewest_requests(self, refusals: Refusals, near: int, apart_from: int | None = None) -> int | None:
+        """Of the replicas near a place that are up and do not refuse a request, that with the fewest; None without."""
         open_to = [
             place
-            for place, limits in enumerate(self._limits)
-            if self.is_up(place) and refusals[limits] is None and place != apart_from
+            for place in self._mates[near]
+            if self.is_up(place) and refusals[self._limits[place]] is None and place != apart_from
         ]
         return min(open_to, key=lambda place: len(self.replicas[place].requests.by_number), default=None)
 
@@ -84,25 +108,44 @@ class Stage:
                 self.block_events.deliver()
             self._latest = whole, self.routing.choose(ReadOnlyRequest(request), self._views)
         place = self._latest[1]
-        while refusals[self._limits[place]] is not None:
-            place = (place + 1) % len(self._limits)
+        if refusals[self._limits[place]] is not None:
+            mates = self._mates[place]
+            turns = (*range(place + 1, mates.stop), *range(mates.start, place))
+            serving = next((each for each in turns if refusals[self._limits[each]] is None), None)
+            if serving is None:
+                self.why_none = refusals[self._limits[place]] or NONE_UP
+                return None
+            place = serving
         if not self._all_up and not self.is_up(place):
-            found = self._fewest_requests(refusals)
+            found = self._fewest_requests(refusals, place)
             if found is None:
+                self.why_none = NONE_UP
                 return None
             place = found
+        self._note_sent(request, place)
+        return place
+
+    def _note_sent(self, request: Request, place: int) -> None:
         if self.routing.follows_requests:
             self.routing.sent(ReadOnlyRequest(request), place)
-        return place
+        for follower in self.followers:
+            follower.sent(request, place)
 
     def pick_other(self, request: Request, output_tokens: int, apart_from: int) -> int | None:
         """The place of another replica that takes a copy of a request: that with the fewest; None if none is up."""
-        place = self._fewest_requests(self.refusals(request, output_tokens), apart_from)
-        if place is not None and self.routing.follows_requests:
-            self.routing.sent(ReadOnlyRequest(request), place)
+        place = self._fewest_requests(self.refusals(request, output_tokens), apart_from, apart_from)
+        if place is not None:
+            self._note_sent(request, place)
         return place
 
     def ended(self, request: Request, place: int) -> None:
         """A request is gone from the replica at a place."""
         if self.routing.follows_requests:
             self.routing.ended(ReadOnlyRequest(request), place)
+        for follower in self.followers:
+            follower.ended(request, place)
+
+    @property
+    def hears_ends(self) -> bool:
+        """Whether anybody wants to know that a request has ended."""
+        return self.routing.follows_requests or bool(self.followers)

@@ -11,7 +11,7 @@ from simcore.core.errors import InputError
 from simcore.recording.recorder import Recorder
 from simcore.service.clock import Clock
 from simcore.service.resending import LOST_TOO_OFTEN
-from simcore.service.service import NONE_UP
+from simcore.service.stage import NONE_UP
 from tests.e2e.scenarios import differences, run
 
 SCENARIO = {

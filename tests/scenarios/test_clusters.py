@@ -31,3 +31,13 @@ def test_a_lost_node_costs_its_requests_time_and_nobody_an_answer():
     again = requests["preemptions"] > 0
     assert again.sum() > 10
     assert requests["tpot_s"][again].mean() > 1.2 * requests["tpot_s"][~again].mean()
+
+
+def test_a_canary_is_found_better_and_the_others_follow_without_an_interruption():
+    result = result_of("rolling-canary", "workload.requests=2500")
+    canary, (update,) = result.summary["groups"]["canary"], result.summary["updates"]
+    assert result.summary["counts"]["finished"] == 2500
+    assert canary["verdict"] == "better"
+    assert canary["ttft_s_difference"]["high"] < 0
+    assert update["updated_replicas"] == 6
+    assert not result.requests["preemptions"].any()

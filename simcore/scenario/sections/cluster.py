@@ -19,6 +19,8 @@ class Cluster(Devices):
 
     routing: Policy = {"name": "round-robin"}
     """Policy that picks a replica for each request."""
+    assignment: Policy | None = None
+    """Policy that picks the pool of each request, in which it stays. By default ``routing`` picks among all."""
     pools: Annotated[list[Pool], Field(min_length=1, max_length=100)] | None = None
     """Pools of replicas, where not all are alike. Devices that a pool does not state are those stated beside."""
 

@@ -16,6 +16,7 @@ from simcore.scenario.sections.prices import Efficiency, Host, Pricing
 from simcore.scenario.sections.retries import Retries
 from simcore.scenario.sections.scheduler import SchedulerSection
 from simcore.scenario.sections.targets import Measurement, Objectives
+from simcore.scenario.sections.updates import Update
 from simcore.workload.config import WorkloadConfig
 from simcore.workload.config.section import Section, Text
 
@@ -54,6 +55,8 @@ class Scenario(Section):
     """What becomes of requests that lose their replica."""
     gateway: Gateway | None = None
     """What is done for requests beside routing them. By default nothing."""
+    updates: list[Update] | None = None
+    """Pools whose replicas are replaced while the service goes on. By default none are."""
     slo: Objectives = Objectives()
     """Service level objectives."""
     measurement: Measurement = Measurement()

@@ -19,6 +19,8 @@ class Pool(Devices):
     """What reports call the pool. No two are called the same."""
     role: Literal["mixed", "prefill", "decode"] = "mixed"
     """What its replicas do: all of a request (``mixed``), its prompt (``prefill``) or its output (``decode``)."""
+    model: Text | None = None
+    """Its model. By default the scenario's ``model``."""
     engine: str | None = None
     """Preset of the pool's settings. By default the scenario's ``engine``."""
     precision: Precision | None = None
