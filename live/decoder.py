@@ -53,4 +53,5 @@ class Decoder:
         block, backend = layer.feed_forward, self.backend
         if isinstance(block, DenseWeights):
             return block.down.apply(backend.silu_mul(block.gate_up.apply(x, backend.multiply)), backend.multiply)
-        return backend.routed(x, block, self.config.renormalise_experts)
+        logits = block.router.apply(x, backend.multiply)
+        return backend.routed(x, logits, block, self.config.renormalise_experts)

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from calibrate.measuring.device import KernelPoint, Value
 from calibrate.samples import SHAPE_COLUMNS, TEXT_COLUMNS
-from simcore.cost.calibrated.base import KV_BYTES, context_work, gemm_work, generation_work
+from simcore.cost.calibrated.base import KV_BYTES, context_work, gemm_work, generation_work, moe_work
 
 Floats = NDArray[np.float64]
 Group = tuple[str, tuple[Value, ...]]
@@ -32,7 +32,7 @@ _FEW = 4
 _EVEN = 8
 _UNEVEN = 1.0
 """How far GEMMs of tokens that are no multiple of 8 are from others, as tensor cores may take other kernels."""
-_APART = ("head_dim", "heads", "kv_heads", "window", "bytes_per_token")
+_APART = ("head_dim", "heads", "kv_heads", "window", "bytes_per_token", "experts_per_token", "experts")
 """Numbers by which kernels are different ones, rather than the same at another size."""
 
 
@@ -79,6 +79,10 @@ def work(points: Sequence[KernelPoint]) -> tuple[Floats, Floats]:
             before = context_work(kv_dtype, *heads, window, batch, columns["prefix"] * 1.0)
             found = whole[0] - before[0], whole[1]
         return np.asarray(found[0], dtype=np.float64), np.asarray(found[1], dtype=np.float64)
+    if kind == "moe":
+        names = ("hidden", "intermediate", "experts_per_token", "experts", "tensor_parallel", "expert_parallel")
+        flops, moved = moe_work(str(columns["dtype"][0]), columns["tokens"] * 1.0, *(columns[name] for name in names))
+        return np.asarray(flops, dtype=np.float64), np.asarray(moved, dtype=np.float64)
     if kind == "elementwise":
         moved = columns["bytes_per_token"] * columns["tokens"] * 1.0
     else:

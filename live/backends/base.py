@@ -64,8 +64,8 @@ class Backend(ABC):
         """``silu(gate) * up`` of [tokens, 2 * width], gates first."""
 
     @abstractmethod
-    def routed(self, x: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
-        """The weighted sum of the experts that each token visits."""
+    def routed(self, x: torch.Tensor, logits: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
+        """The weighted sum of the experts that each token visits: those of the greatest router ``logits``."""
 
     @abstractmethod
     def attention(self, step: StepBatch, cos_sin: torch.Tensor, kv: KVTensors) -> Attending:

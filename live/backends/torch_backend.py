@@ -52,9 +52,9 @@ class TorchBackend(Backend):
         gate, up = gate_up.chunk(2, dim=-1)
         return functional.silu(gate).mul_(up)
 
-    def routed(self, x: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
+    def routed(self, x: torch.Tensor, logits: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
         """Expert by expert, each with all tokens that visit it."""
-        shares, chosen = block.router.apply(x, self.multiply).float().softmax(-1).topk(block.experts_per_token, dim=-1)
+        shares, chosen = logits.float().softmax(-1).topk(block.experts_per_token, dim=-1)
         if renormalise:
             shares = shares / shares.sum(-1, keepdim=True)
         out = torch.zeros_like(x)

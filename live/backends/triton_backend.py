@@ -52,9 +52,8 @@ class TritonBackend(Backend):
         """``kernels.silu_mul``."""
         return silu_mul(gate_up)
 
-    def routed(self, x: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
+    def routed(self, x: torch.Tensor, logits: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
         """``kernels.route_top_k`` and ``kernels.moe``."""
-        logits = block.router.apply(x, self.multiply)
         shares, chosen = route_top_k(logits, block.experts_per_token, renormalise)
         return moe(x, block.experts, shares, chosen)
 

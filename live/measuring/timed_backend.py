@@ -92,10 +92,14 @@ class TimedBackend(Backend):
         self.watch.lap(self.elementwise("activation", len(gate_up)))
         return found
 
-    def routed(self, x: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
-        """As the other; experts have samples of their own (``benchmarks.kernels``) and count as no kernel here."""
-        found = self._backend.routed(x, block, renormalise)
-        self.watch.lap(REST)
+    def routed(self, x: torch.Tensor, logits: torch.Tensor, block: RoutedWeights, renormalise: bool) -> torch.Tensor:
+        """As the other. Which experts tokens visit is as even as made-up weights and tokens make it."""
+        found = self._backend.routed(x, logits, block, renormalise)
+        experts, hidden, width = block.experts.down.shape
+        sizes = {"hidden": hidden, "intermediate": width, "experts_per_token": block.experts_per_token}
+        split = {"experts": experts, "tensor_parallel": 1, "expert_parallel": 1, "tokens": len(x)}
+        shape = {"dtype": DTYPE_NAMES[x.dtype], "distribution": "balanced", **sizes, **split}
+        self.watch.lap(Launch("moe", tuple(shape.items())))
         return found
 
     def attention(self, step: StepBatch, cos_sin: torch.Tensor, kv: KVTensors) -> Attending:

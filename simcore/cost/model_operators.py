@@ -233,7 +233,8 @@ def _feed_forward(build: _OperatorBuilder, block: FeedForward | None, hidden: in
         yield from _mlp(build.of(Role.LINEAR), "mlp", hidden, block.intermediate_size, up_matrices)
         return
     stored = build.of(Role.EXPERT).stored
-    router = _OperatorBuilder(build.count, WEIGHT_FORMATS[block.router_dtype], build.ranks)
+    wide = build.stored if build.stored.name == "fp32" else WEIGHT_FORMATS[block.router_dtype]
+    router = _OperatorBuilder(build.count, wide, build.ranks)
     yield router.matmul("router", hidden, block.experts)
     yield build.elementwise("expert_choice", ROUTER_SCORE_ELEMENTS * block.experts)
     if block.shared_intermediate_size:

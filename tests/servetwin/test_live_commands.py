@@ -177,3 +177,25 @@ def test_a_busy_device_is_refused(command, tiny, monkeypatch):
     ended = command("calibrate", "--device", "cpu", "--for", tiny)
     assert ended.code == 2
     assert "cpu is busy: others use 90% of it" in ended.err
+
+
+def test_experts_are_measured_and_priced(command, tmp_path):
+    experts = {
+        "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "moe_intermediate_size": 48,
+        "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": True, "decoder_sparse_step": 1,
+        "mlp_only_layers": [], "head_dim": 8, "hidden_act": "silu",
+    }  # fmt: skip
+    (tmp_path / "tiny.json").write_text(json.dumps(CONFIG | experts))
+    (tmp_path / "tiny.yaml").write_text(SCENARIO)
+    run = calibration(tmp_path, "--minutes", "0.1", "--kernels", "gemm,moe,elementwise")
+    assert run.returncode == 0, run.stderr
+    assert "moe (fp32): " in run.stderr + run.stdout
+    out = tmp_path / "out"
+    (datasheet,) = (path for path in out.iterdir() if path.suffix == ".yaml")
+    ended = command(
+        "explain", tmp_path / "tiny.yaml", "--shape", "2x20", "--json", "--set", f"cluster.accelerator={datasheet}",
+        "--set", f"pricing.profile={out / 'profile'}", "--set", "precision={weights: fp32, kv_cache: fp32}",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    sources = {term["name"]: term["source"] for term in json.loads(ended.out)[0]["operators"]}
+    assert sources["experts"] == "calibrated"

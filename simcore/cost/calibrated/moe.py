@@ -62,10 +62,12 @@ class MoeTable:
     ) -> CurvePrice | None:
         """The experts that one rank holds, over the tokens of all ranks of the expert-parallel group.
 
-        None if dtype and distribution were not measured together. A model that was not measured takes the mean
-        ratio to flat rates of the measured ones whose logarithmic dimensions are nearest, and counts as extrapolated.
+        None if the dtype was not measured. A distribution that was not measured takes another one that was, and counts
+        as extrapolated. So does a model that was not measured. It takes the mean
+        ratio to flat rates of the measured ones whose logarithmic dimensions are nearest.
         """
-        shapes = self._grids.get((dtype, distribution))
+        asked = self._grids.get((dtype, distribution))
+        shapes = asked or next((own for key, own in sorted(self._grids.items()) if key[0] == dtype), None)
         if shapes is None:
             return None
         wanted = (hidden, intermediate, experts_per_token, experts)
@@ -85,7 +87,7 @@ class MoeTable:
             self._knots[known],
             found.values[known],
         )
-        inside = found.inside and own is not None
+        inside = found.inside and own is not None and asked is not None
         return CurvePrice(curve, Source.CALIBRATED, self._errors[dtype], inside)
 
     def _base_s(self, dtype: str, tokens: NDArray[np.float64], *shape_and_split: Number) -> NDArray[np.float64]:

@@ -54,3 +54,12 @@ def test_four_neighbours_are_asked_and_no_more():
     measured = table({(1024 * 2**step, 1024, 2, 8): 2.0 if step < 4 else 1e6 for step in range(8)})
     wanted = (1000, 1024, 2, 8)
     assert ratio_at(measured.price("bf16", *wanted), wanted, 16) == pytest.approx(2.0, rel=1e-6)
+
+
+def test_a_routing_that_was_not_measured_takes_one_that_was_and_is_extrapolated():
+    own = (1024, 1024, 2, 8)
+    measured = table({own: 2.0})
+    price = measured.price("bf16", *own, distribution="power_law_1.2")
+    assert ratio_at(price, own, 16) == pytest.approx(2.0)
+    assert not price.inside(16)
+    assert measured.price("fp8", *own) is None
