@@ -98,7 +98,7 @@ class TimedBackend(Backend):
         experts, hidden, width = block.experts.down.shape
         sizes = {"hidden": hidden, "intermediate": width, "experts_per_token": block.experts_per_token}
         split = {"experts": experts, "tensor_parallel": 1, "expert_parallel": 1, "tokens": len(x)}
-        shape = {"dtype": DTYPE_NAMES[x.dtype], "distribution": "balanced", **sizes, **split}
+        shape: dict[str, str | int] = {"dtype": DTYPE_NAMES[x.dtype], "distribution": "balanced", **sizes, **split}
         self.watch.lap(Launch("moe", tuple(shape.items())))
         return found
 
