@@ -12,7 +12,9 @@ from simcore.core.errors import FileError, InputError
 DATA = Path(os.environ.get("SERVETWIN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ORACLE = DATA.parent / "oracle"
 FILES = sorted(
-    str(path.relative_to(ORACLE)) for folder in ("", "more", "async") for path in (ORACLE / folder).glob("*.json")
+    str(path.relative_to(ORACLE))
+    for folder in ("", "more", "async", "sglang")
+    for path in (ORACLE / folder).glob("*.json")
 )
 
 
@@ -53,6 +55,25 @@ def test_one_changed_decision_is_found(what, change, recordings, tmp_path):
     difference = first_difference(read_recording(tmp_path / "changed.json"))
     assert (difference.step, difference.what) == (20, what)
     assert f"step 20, {what}: recorded" in str(difference)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "change"),
+    [
+        ("sglang/lpm-1.json", "evictable", lambda step: step.update(evictable=step["evictable"] + 1)),
+        ("sglang/lpm-1.json", "ratio", lambda step: step.update(ratio=step["ratio"] + 1e-6)),
+        ("sglang/overlap-steady-1.json", "mode", lambda step: step.update(mode="mixed")),
+        ("async/steady-1.json", "finished", lambda step: step.update(finished=[0])),
+        ("more/D-prompt-repeats-output.json", "free_blocks_after", lambda step: step.update(free_blocks_after=1)),
+    ],
+)
+def test_one_changed_decision_is_found_in_every_form(name, what, change, recordings, tmp_path):
+    document = json.loads((recordings / name).read_text())
+    number = len(document["steps"]) // 2
+    change(document["steps"][number])
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    difference = first_difference(read_recording(tmp_path / "changed.json"))
+    assert (difference.step, difference.what) == (number, what)
 
 
 def renamed(part, key, other):
