@@ -26,7 +26,7 @@ from simcore.core.token_gaps import merged
 from simcore.cost.assumptions import HostOverhead
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
-from simcore.engines import version_notices
+from simcore.engines import limit_notices, version_notices
 from simcore.hardware import Accelerator
 from simcore.metrics.distribution import cumulative_points_of_gaps
 from simcore.metrics.handovers import with_handovers
@@ -257,6 +257,9 @@ class Simulation:
         yield from getattr(self.workload, "notices", ())
         for pool in self.pools:
             yield from version_notices(pool.scenario.engine)
+            tokens_of_a_step = pool.scenario.scheduler.batching.get("max_batched_tokens")
+            gpu = pool.accelerator
+            yield from limit_notices(pool.scenario.engine, gpu.name, gpu.memory_bytes / 2**30, tokens_of_a_step)
             yield from assumed(pool.scenario, self.workload)
             yield from state_notices(pool.scenario, pool.spec, pool.memory.demand.kept_states)
         yield from of_sessions

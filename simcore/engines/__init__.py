@@ -15,6 +15,7 @@ from simcore.engines.preset import (
     Producer,
     default_limits,
     engine_names,
+    limit_notices,
     load_engine,
     version_notices,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "Producer",
     "default_limits",
     "engine_names",
+    "limit_notices",
     "load_engine",
     "version_notices",
 ]

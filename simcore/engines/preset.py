@@ -175,6 +175,24 @@ def default_limits(engine: str, accelerator: str, memory_gib: float) -> dict[str
     return {} if version is None or preset.versions is None else preset.versions.limits_on(accelerator, memory_gib)
 
 
+def limit_notices(engine: str, accelerator: str, memory_gib: float, batched_tokens: int | None) -> tuple[str, ...]:
+    """That a step of ``batched_tokens`` is the preset's on every accelerator, where the engine's own has another.
+
+    Nothing where a version is named, whose limits follow the accelerator, or where a scenario states its own.
+    """
+    preset, (name, version) = load_engine(engine), split_name(engine)
+    own = preset.scheduler["batching"].get("max_batched_tokens")
+    if version is not None or preset.versions is None or batched_tokens != own:
+        return ()
+    theirs = preset.versions.limits_on(accelerator, memory_gib).get("max_batched_tokens", own)
+    if theirs == own:
+        return ()
+    return (
+        f"A step has up to {own:,} tokens, as by {name} on every accelerator; on {accelerator} the engine itself "
+        f"takes {theirs:,} by default (engine: {name}@{preset.versions.last} does).",
+    )
+
+
 def version_notices(engine: str) -> tuple[str, ...]:
     """That another version stands for the one that is named, if so."""
     preset, (name, version) = load_engine(engine), split_name(engine)

@@ -246,6 +246,7 @@ LIVE_COMMANDS = (
     "calibration.py",
     "calibration_targets.py",
     "chat_command.py",
+    "clock_names.py",
     "live_command.py",
     "live_device.py",
     "live_options.py",

@@ -50,6 +50,23 @@ def test_a_preset_without_a_version_is_as_it_was():
     assert run("vllm-v1").scenario.scheduler.batching["max_running_requests"] == 256
 
 
+@pytest.mark.parametrize(
+    ("engine", "accelerator", "stated", "told"),
+    [
+        ("vllm-v1", "a100-sxm-80gb", {}, True),
+        ("vllm", "l4", {}, True),
+        ("vllm-v1", "h100-sxm", {}, False),
+        ("vllm@0.24", "l4", {}, False),
+        ("vllm-v1", "l4", {"scheduler": {"batching": {"max_batched_tokens": 2048}}}, False),
+        ("sglang", "l4", {}, False),
+    ],
+)
+def test_limits_that_do_not_follow_the_accelerator_are_told(engine, accelerator, stated, told):
+    notices = run(engine, accelerator, **stated).run().summary["notices"]
+    sentence = f"A step has up to 8,192 tokens, as by {engine} on every accelerator; on {accelerator} the engine itself"
+    assert any(sentence in notice and "takes 2,048 by default" in notice for notice in notices) is told
+
+
 @pytest.mark.parametrize(("engine", "stand_in"), [("vllm@0.30", "0.24"), ("vllm@0.5", "0.8"), ("trtllm@2.0rc1", "1.3")])
 def test_an_unknown_version_says_which_stands_for_it(engine, stand_in):
     (notice,) = version_notices(engine)

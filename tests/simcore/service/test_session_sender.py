@@ -25,7 +25,12 @@ WORKLOAD = {
     "session": CHAT,
 }
 CLOSED = {"arrivals": {"name": "closed-loop", "concurrency": 3, "think_time_s": 0.25}}
-SCENARIO = {"model": "smollm2-135m", "cluster": {"accelerator": "l4"}, "workload": WORKLOAD}
+SCENARIO = {
+    "model": "smollm2-135m",
+    "cluster": {"accelerator": "l4"},
+    "scheduler": {"batching": {"max_batched_tokens": 2048}},
+    "workload": WORKLOAD,
+}
 
 
 def prepare(tmp_path, scenario=None, **workload):
