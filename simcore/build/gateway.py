@@ -13,6 +13,7 @@ from simcore.scenario.sections import Retries
 from simcore.service.clock import Clock
 from simcore.service.ejections import Ejections
 from simcore.service.gateway import Gateway
+from simcore.service.gateway_queue import GatewayQueue
 from simcore.service.hedges import Hedges
 from simcore.service.resending import ResendConfig, Resending
 from simcore.service.stage import Stage
@@ -26,6 +27,15 @@ def check_gateway(scenario: Scenario, pools: Sequence[PreparedPool], workload: W
     for field, stated in (("hedging", section.hedging), ("ejection", section.ejection)):
         if stated is not None and hands_over:
             raise InputError(f"gateway.{field}.name", stated["name"], "none where pools hand over requests")
+    if section.most_open_requests is not None:
+        reasons = {
+            "where pools hand over requests": hands_over,
+            "where samples of a request stay together": samples_per_request(workload) > 1,
+            "with cluster.assignment, whose pools would wait for each other": scenario.cluster.assignment is not None,
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise InputError("gateway.most_open_requests", section.most_open_requests, f"none {reason}")
     if section.hedging is None:
         return
     reasons = {
@@ -49,6 +59,10 @@ def build_gateway(scenario: Scenario, stage: Stage, clock: Clock, recorder: Reco
         gateway.ejections = Ejections(clock, stage, build_policy("ejection", section.ejection, "gateway.ejection"))
     if section.output_limit is not None:
         gateway.output_limit = build_policy("output_limit", section.output_limit, "gateway.output_limit")
+    if section.most_open_requests is not None:
+        gateway.queue = GatewayQueue(clock, stage, recorder, section.most_open_requests)
+        stage.followers.append(gateway.queue)
+        stage.on_opened = gateway.queue.look
     return gateway
 
 

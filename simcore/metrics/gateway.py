@@ -21,4 +21,6 @@ def gateway_figures(gateway: Gateway, end_s: float) -> dict[str, Any]:
     if gateway.output_limit is not None:
         figures["shortened_requests"] = gateway.shortened
         figures["cut_tokens"] = gateway.cut_tokens
+    if gateway.queue is not None:
+        figures["queued_requests"] = gateway.queue.waited
     return figures

@@ -23,7 +23,7 @@ from simcore.scenario.pools import in_pool, merged, pool_documents, whole_pool
 from simcore.scenario.renamed import refuse_old_names
 from simcore.scenario.sections import Gateway, Scenario
 
-GATEWAY = tuple(Gateway.model_fields)
+GATEWAY = ("hedging", "ejection", "output_limit")
 """The kinds of policies that a gateway has, by its fields."""
 
 

@@ -6,6 +6,7 @@ from policies.output_limit import OutputLimit
 from policies.views import ServiceView
 from simcore.core.request import ReadOnlyRequest, Request
 from simcore.service.ejections import Ejections
+from simcore.service.gateway_queue import GatewayQueue
 from simcore.service.hedges import Hedges
 from simcore.service.mortal_replica import MortalReplica
 from simcore.service.resending import Resending
@@ -13,7 +14,7 @@ from simcore.service.resending import Resending
 
 @dataclass(slots=True)
 class Gateway:
-    """Sends requests again that lost their replica, sends copies, ejects replicas, and bounds outputs.
+    """Sends requests again that lost their replica, sends copies, ejects replicas, bounds outputs, and has a queue.
 
     Each part may be missing.
     """
@@ -22,6 +23,7 @@ class Gateway:
     hedges: Hedges | None = None
     ejections: Ejections | None = None
     output_limit: OutputLimit | None = None
+    queue: GatewayQueue | None = None
     shortened: int = 0
     cut_tokens: int = 0
 

@@ -61,6 +61,8 @@ class Router:
         gateway.connect()
         if gateway.hedges is not None:
             gateway.hedges.on_sent = self._watch
+        if gateway.queue is not None:
+            gateway.queue.send, gateway.queue.on_dropped = self._go_on, self._note_given_up
         if gateway.resending is not None:
             gateway.resending.send, gateway.resending.receive = self._resend, self._enter
             gateway.resending.on_dropped = self._note_given_up
@@ -99,6 +101,9 @@ class Router:
         if gateway.output_limit is not None:
             self._catch_up()
             output_tokens = gateway.bounded(request, output_tokens, self._service)
+        if gateway.queue is not None and gateway.queue.takes(request, output_tokens):
+            self._watch(request, gateway.queue)
+            return
         place = self._send_on(request, output_tokens, refusals)
         if gateway.hedges is not None and place is not None:
             gateway.hedges.begin(request, output_tokens, place)
@@ -133,6 +138,8 @@ class Router:
             self._handovers.close()
         if self._gateway.resending is not None:
             self._gateway.resending.close()
+        if self._gateway.queue is not None:
+            self._gateway.queue.close()
 
     def _refusals(self, request: Request, output_tokens: int) -> Refusals:
         """Why each kind of replica could not serve a request; prefill replicas if none could decode it."""
@@ -147,6 +154,12 @@ class Router:
 
     def _resend(self, request: Request, output_tokens: int) -> None:
         """Send on a request that lost its replica."""
+        if self._gateway.queue is not None and self._gateway.queue.takes(request, output_tokens):
+            self._watch(request, self._gateway.queue)
+            return
+        self._go_on(request, output_tokens)
+
+    def _go_on(self, request: Request, output_tokens: int) -> None:
         self._send_on(request, output_tokens, self._entry.refusals(request, output_tokens))
 
     def _send_on(self, request: Request, output_tokens: int, refusals: Refusals) -> int | None:

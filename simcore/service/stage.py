@@ -1,6 +1,6 @@
 """Replicas that a routing policy picks among."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from policies.capabilities import check_capabilities
@@ -43,6 +43,7 @@ class Stage:
         check_capabilities(type(routing))
         self.replicas = list(replicas)
         self.routing = routing
+        self.on_opened: Callable[[], None] | None = None
         self.why_none = NONE_UP
         """Why ``pick`` found none when it last did."""
         self.followers: list[StageFollower] = []
@@ -65,6 +66,11 @@ class Stage:
         """Whether the replica at a place takes requests."""
         return not self._closed_for[place]
 
+    @property
+    def any_up(self) -> bool:
+        """Whether some replica takes requests."""
+        return self._all_up or not all(self._closed_for)
+
     def is_closed(self, place: int, reason: str) -> bool:
         """Whether the replica at a place takes no requests for a reason, be it one of several."""
         return reason in self._closed_for[place]
@@ -78,6 +84,8 @@ class Stage:
         """Take back one reason for which the replica at a place takes no requests."""
         self._closed_for[place].discard(reason)
         self._all_up = not any(self._closed_for)
+        if self.on_opened is not None:
+            self.on_opened()
 
     def replace(self, place: int, replica: Replica, like: int | None = None) -> None:
         """Put another replica, which has no requests yet, at a place; its limits are as those at the place ``like``."""

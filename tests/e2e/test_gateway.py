@@ -117,6 +117,17 @@ def test_clients_that_are_turned_away_come_again(tmp_path):
     assert spent.summary["gateway"]["retries"] == 1
 
 
+def test_who_waits_at_the_gateway_goes_where_there_is_room_first(tmp_path):
+    # Both replicas are busy until request 1 is done; then 2 and 3 go to its replica, in their order.
+    rows = [(0.0, 100, LONG), (0.0, 100, SHORT), (0.001, 100, SHORT), (0.002, 100, SHORT)]
+    gateway = {"most_open_requests": 1}
+    result = both(TWO | {"workload": queue_of(rows, tmp_path), "gateway": gateway}, tmp_path)
+    requests = result.requests
+    assert requests["replica"].tolist() == [0, 1, 1, 1]
+    assert requests["first_scheduled_s"][2:].tolist() == requests["end_s"][1:3].tolist()
+    assert result.summary["gateway"] == {"queued_requests": 2}
+
+
 @st.composite
 def guarded_scenarios(draw):
     """Scenarios in which things go wrong behind a gateway that does all it can."""
@@ -129,7 +140,7 @@ def guarded_scenarios(draw):
     limit = [{"name": "by-queue", "waiting_requests": 2, "tokens": 10}]
     gateway = {"hedging": draw(st.sampled_from(hedging)), "ejection": draw(st.sampled_from(ejection))}
     return scenario | {
-        "gateway": gateway | draw(st.sampled_from([{}, {"output_limit": limit[0]}])),
+        "gateway": gateway | draw(st.sampled_from([{}, {"output_limit": limit[0]}, {"most_open_requests": 3}])),
         "retries": scenario["retries"] | {"of_rejected": draw(st.booleans()), "delay_s": 0.05},
         "scheduler": scenario["scheduler"]
         | {"admission": draw(st.sampled_from([[], [{"name": "priority-shedding", "waiting_requests": {0: 3}}]]))},

@@ -145,8 +145,9 @@ def updated_scenarios(draw):
     cluster = {"accelerator": "l4", "routing": scenario["cluster"]["routing"], "pools": pools}
     name = draw(st.sampled_from([{"name": "blue-green"}, {"name": "rolling"}, {"name": "rolling", "most_out": 2}]))
     times = {"at_s": draw(st.floats(0.0, 1.0)), "load_s": draw(st.floats(0.001, 0.3))}
+    queued = "most_open_requests" in scenario["gateway"]
     return scenario | {
-        "cluster": cluster | draw(st.sampled_from([{}, {"assignment": shares}])),
+        "cluster": cluster | draw(st.sampled_from([{}] if queued else [{}, {"assignment": shares}])),
         "updates": [{"pool": "old", "to": "new", **times, **name}],
     }
 
