@@ -31,6 +31,7 @@ from live.measuring.host_steps import HOST_PARTS, host_steps
 from live.measuring.kv_blocks import block_rates
 from live.measuring.machine import ceilings
 from live.measuring.passes import PassProbe, PassShape
+from servetwin.calibration_collectives import KIND, measure_collectives
 from servetwin.live_device import Limits, LiveDevice
 from simcore.core.errors import ServetwinError
 from simcore.core.outputs import replacing
@@ -132,6 +133,8 @@ def calibrate_machine(
         lambda candidate, found, expected: say(_line(candidate, found, expected)),
         Peaks(rates[f"matmul_{machine['dtype'].replace('fp16', 'bf16')}_per_s"], rates["copy_bytes_per_s"]),
     )
+    if kinds is None or KIND in kinds:
+        told += measure_collectives(settings.device, log, resume)
     for name, rate in ceilings(settings.device, clock.raw_ns).items():
         rates[name] = max(rate, rates[name])
     rates |= block_rates(targets[0].setup.runner.kv, clock.raw_ns)

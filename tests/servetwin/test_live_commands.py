@@ -1,6 +1,7 @@
 """``servetwin live``, ``validate``, ``chat`` and ``calibrate`` on a model so small that steps take a millisecond."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -113,6 +114,11 @@ def test_calibration_leaves_samples_profile_and_report(calibrated):
     assert found["machine"]["threads"] == "1"
     assert len(found["mixed_steps"]) == 5
     assert {path.suffix for path in (out / "samples").iterdir()} == {".parquet"}
+    if os.cpu_count() > 1:
+        rows = (out / "profile" / "collective.csv").read_text().splitlines()
+        assert [row.split(",")[:4] for row in rows[1:]] == [
+            [name, "gloo", "1", "2"] for name in ("all_gather", "all_reduce")
+        ]
 
 
 def test_a_scenario_takes_a_calibration_by_path(command, calibrated, tmp_path):
