@@ -6,6 +6,7 @@ from fidelity.case import Case, Refusal
 from fidelity.engine_runs import EngineRun
 from fidelity.run_names import RunNames, labels_of, names_of, split_labels
 from fidelity.setups import Setup, setups
+from simcore.engines import load_engine
 
 SHORTEST_SHARE = 0.8
 """The harness draws lengths uniformly from this share of the stated length up to all of it."""
@@ -83,8 +84,8 @@ def _document(setup: Setup, run: EngineRun, named: RunNames, concurrency: int) -
 
 
 def _batching(setup: Setup, concurrency: int, prompt_tokens: int, data_parallel_ranks: int) -> dict[str, Any]:
-    """Settings of a scenario count for all data-parallel ranks, as SGLang's do; those of other engines for each."""
-    if setup.engine == "sglang":
+    """Settings of a scenario count for all data-parallel ranks; those of some engines for each."""
+    if not load_engine(setup.engine).limits_per_data_parallel_rank:
         data_parallel_ranks = 1
     slots = setup.max_running_requests
     budget = setup.token_budget(concurrency, prompt_tokens)

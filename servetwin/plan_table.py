@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from dashboard.formatting import number, seconds, share
+from dashboard.formatting import number, seconds, share, time_unit
 from experiments.planner.answers import Answer, Answers
 from experiments.planner.sensitivity import Effect, break_even
 from experiments.planner.trial import Held
 from servetwin.console import plain_table, print_table
+from servetwin.digits import figure, half_width_text
 
 _MOST_BREAK_EVENS = 5
 
@@ -89,8 +90,12 @@ def _cells(answer: Answer) -> list[str]:
 
 def _held(held: Held) -> str:
     bounds = held.value_interval_s
-    spread = "" if bounds is None or held.value_s is None else f" ± {seconds((bounds[1] - bounds[0]) / 2)}"
-    return f"{seconds(held.value_s)}{spread}, {share(held.share)}"
+    if bounds is None or held.value_s is None:
+        return f"{seconds(held.value_s)}, {share(held.share)}"
+    scale, unit = time_unit(held.value_s)
+    half_width = (bounds[1] - bounds[0]) / 2 * scale
+    value = f"{figure(held.value_s * scale, half_width)} ± {half_width_text(half_width)} {unit}"
+    return f"{value}, {share(held.share)}"
 
 
 def _sentence(text: str) -> str:

@@ -11,6 +11,8 @@ from policies.batching import StepLimits
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.request import Request
 from simcore.core.token_gaps import StepDurations
+from simcore.cost.attention import AttentionWork
+from simcore.cost.prices import AttentionPrices
 from simcore.cost.roofline import attended_pairs
 from simcore.cost.step_cost import StepCost
 from simcore.cost.term import StepCounts
@@ -36,6 +38,7 @@ class StepWatch:
     block_ns: int = 0
     stalled_steps: int = 0
     limits: dict[int, tuple[StepLimits, bool]] = field(default_factory=dict)
+    attention: dict[tuple[int, AttentionWork], AttentionPrices] = field(default_factory=dict)
 
     def see(self, replica: Replica, plan: BatchPlan, start_ns: int, durations_ns: StepDurations) -> None:
         """Check a step that is about to be committed."""
@@ -50,7 +53,7 @@ class StepWatch:
         ]
         assert len(decoding) == plan.decoding
         _keeps_limits(replica.scheduler, plan, *self.limits[id(scheduler)])
-        expected_ns = _price_ns(replica._executor._cost, plan, decoding)
+        expected_ns = _price_ns(replica._executor._cost, plan, decoding, self.attention)
         assert abs(duration_ns - expected_ns) <= 1, "the step's price is not that of its requests taken one by one"
         in_system = state.running_requests + state.waiting_requests
         self.steps[replica.index].append((start_ns, start_ns + duration_ns, in_system))
@@ -111,8 +114,13 @@ def _keeps_limits(scheduler: Scheduler, plan: BatchPlan, limits: StepLimits, alo
         assert alone or chunk_tokens <= limits.max_chunk_tokens
 
 
-def _price_ns(cost: StepCost, plan: BatchPlan, decoding: list[int]) -> int:
-    """The price of a step from each of its requests; ``decoding`` are the context tokens of those that decode."""
+def _price_ns(
+    cost: StepCost, plan: BatchPlan, decoding: list[int], prices: dict[tuple[int, AttentionWork], AttentionPrices]
+) -> int:
+    """The price of a step from each of its requests; ``decoding`` are the context tokens of those that decode.
+
+    ``prices`` keeps those of attention, which take long to make.
+    """
     tokens = len(decoding) + sum(chunk.tokens for chunk in plan.chunks)
     sampled = len(decoding) + sum(chunk.tokens == chunk.request.tokens_to_compute for chunk in plan.chunks)
     total = cost.without_attention_ns(
@@ -121,7 +129,9 @@ def _price_ns(cost: StepCost, plan: BatchPlan, decoding: list[int]) -> int:
     roofline = cost.prices.roofline
     for work in (kind.work for kind in cost.compiled_attention):
         seconds = 0.0
-        calibrated = cost.prices.attention(work)
+        if (id(cost), work) not in prices:
+            prices[id(cost), work] = cost.prices.attention(work)
+        calibrated = prices[id(cost), work]
         if calibrated.context is not None and plan.chunks:
             seconds += calibrated.context.step_s([(tokens, computed) for _, tokens, computed in plan.chunks])
         for _, chunk_tokens, computed_tokens in plan.chunks if calibrated.context is None else ():
