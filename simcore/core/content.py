@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from typing import NamedTuple
 
 _KEY_BITS = 32
@@ -79,11 +80,14 @@ class BlockKeys:
 
     def between(self, first: int, end: int) -> Iterator[int]:
         """The keys of blocks ``first`` to ``end`` - 1, none of them beyond the text's last full block."""
+        return chain.from_iterable(self._ranges(first, end))
+
+    def _ranges(self, first: int, end: int) -> Iterator[range]:
         block = first
         for start, run_end in zip(self._starts, self._ends, strict=True):
             last = min(run_end // self._block_size, end)
             if block < last:
-                yield from range(start + block, start + last)
+                yield range(start + block, start + last)
                 block = last
             if block >= end:
                 return

@@ -84,8 +84,10 @@ class TurnScheduler(Scheduler):
             if len(ended) > 1:
                 ended = [seat.request for seat in turn.seats if seat.number in turn.ended]
             if self.config.ends_late:
-                for seat in turn.seats:
+                for seat in turn.prompts:
                     seat.lag_tokens = int(not seat.finished and seat is not turn.cut)
+                for seat in turn.decoding:
+                    seat.lag_tokens = 0 if seat.finished else 1
                 for request in ended:
                     state.finish(request)
                 self._pending, ended = turn, ()
@@ -149,16 +151,21 @@ class TurnScheduler(Scheduler):
     def _note(self, turn: Turn, now_ns: int) -> list[Request]:
         """Give back what those held who ended with a step, and enter the prompts that it finished into the tree."""
         released = []
-        prompts = set(map(id, turn.prompts))
-        for seat in turn.seats:
+        for seat in turn.prompts:
+            seat.lag_tokens = 0
             if seat.finished or seat.retracted or seat is turn.cut:
                 continue
-            seat.lag_tokens = 0
             if seat.number in turn.ended:
                 self._end(seat, now_ns)
                 released.append(seat.request)
-            elif id(seat) in prompts:
+            else:
                 self.batch.publish(seat)
+        for seat in turn.decoding if self.config.ends_late else ():
+            seat.lag_tokens = 0
+        for seat in turn.decoding if turn.ended else ():
+            if not (seat.finished or seat.retracted) and seat.number in turn.ended:
+                self._end(seat, now_ns)
+                released.append(seat.request)
         return released
 
     def _end(self, seat: Seat, now_ns: int) -> None:

@@ -80,12 +80,12 @@ class Seat:
     @property
     def remaining_tokens(self) -> int:
         """The most that it may still generate."""
-        return self.max_output_tokens - self.generated_tokens
+        return self.max_output_tokens - self.request.generated_tokens + self.lag_tokens
 
     @property
     def ends_by_length(self) -> bool:
         """Whether the next token is sure to be its last."""
-        return self.generated_tokens + 1 >= self.max_output_tokens
+        return self.request.generated_tokens - self.lag_tokens + 1 >= self.max_output_tokens
 
     def consider(self) -> None:
         """Take note of its text as it is now."""
