@@ -6,10 +6,10 @@ With ``--check`` nothing is written, and the exit code is 1 if the document diff
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent, fill
 from typing import Any
 
 import yaml
@@ -20,8 +20,16 @@ sys.path.insert(0, str(ROOT))  # this checkout, not another that may be installe
 from benchmarks.kernels import sweeps_of  # noqa: E402
 from benchmarks.kernels.acceptance import Ratio, told  # noqa: E402
 from benchmarks.kernels.compile_table import TABLE  # noqa: E402
-from benchmarks.kernels.measured import RESULTS, Candidate, by_case, read_candidates, told_config  # noqa: E402
+from benchmarks.kernels.measured import (  # noqa: E402
+    RESULTS,
+    WITHIN,
+    Candidate,
+    by_case,
+    read_candidates,
+    told_config,
+)
 from benchmarks.kernels.shipped import shipped_configs  # noqa: E402
+from tools.page_template import filled  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "results" / "kernels.md"
 PROVENANCE = yaml.safe_load((RESULTS / "h200-sweeps.yaml").read_text(encoding="utf-8"))
@@ -31,86 +39,16 @@ BANDWIDTH = 1e9 * H200["memory_bandwidth"]["gb_per_s"]
 CACHE_BYTES = H200["on_chip_memory"]["l2_mib"] * 2**20
 EIGHT_BITS = ("fp8", "int8")
 
-INTRODUCTION = """
-The operations of the live engine, one file each in `kernels/` with the torch reference beside it: `kernels.NAME(...)`
-runs Triton where tensors are on a GPU and the reference on a CPU. Docstrings say what each takes and returns.
-
-Every kernel is tested against its reference in float64, in Triton's interpreter on a CPU. The interpreter is wrong for
-bf16 arithmetic, so there only fp16 and fp32 are tested, 8-bit formats with them; it knows no inline assembly, so the
-one that unpacks int4 weights is carried out by a test of its own, and large shapes are left out. On a GPU the same
-tests run everything, in bf16 too. They did on {date}, on an {gpu} (driver {driver}, torch {torch}, triton {triton},
-Python {python}; commit {commit}): all passed but those of dynamic quantisation, whose reference divided less exactly
-than the kernel, and has been corrected since. Later changes (launch configurations, the soft cap of prefill, the last
-lines of latent attention, how decode attention splits contexts), `w4a16` as it is now and `mixed_attention` have run in
-the interpreter alone.
-
-`mixed_attention` takes decodes and prefill chunks in one launch. Whether that beats `flash_prefill` and `paged_decode`
-in turn has not been measured: it is there to be chosen, and nothing chooses it by itself. `make bench-kernels` times
-both at the same shapes and prints the ratio.
-"""
-
-MEASURED = """
-Sweeps of launch configurations, in the same run. {method} What a kernel launches by itself is, at each of these shapes,
-the fastest that was measured or within 5% of it (`tests/kernels/compiled/test_measured_configs.py`), except where what
-is faster spills registers (soft-capped prefill with heads of 256, latent attention over blocks of 16), and at two
-GEMMs, of 8192 x 8192 x 8192 in bf16 (15%) and of 16 x 4096 x 4096 in int8 (6%), which the rule for the others does
-not fit. 8-bit GEMMs of fp8 with one scale a token and channel are held against those candidates that add sums in
-float32 as they do: sums in tensor cores alone are less exact, and faster where many rows are multiplied.
-
-`w4a16` has been written anew since: the times below are of the kernel that had this name at commit {commit}, and say
-nothing of the present one's launches.
-
-A sweep calls a kernel again and again on the same inputs. Where those are smaller than the cache of {cache_mib} MiB
-they may be read from there, so no share of bandwidth is given. Shares are of the datasheet's figure ({bandwidth} TB/s;
-{bf16} and {eight} TFLOP/s dense in 16 and 8 bits at the types' own rates) and of what the best kernel of the same run
-reached: {best_bf16} TFLOP/s, the best 16-bit GEMM; {best_eight} TFLOP/s, the best 8-bit GEMM; {best_copy} TB/s
-read and written, the best copy of KV blocks. Kernels that only read may exceed the latter. The bound told is whichever
-datasheet share is greater. A dash under "shipped" says that launches are not held against what is shipped;
-decode attention without `splits` in its shape was timed with the number that it chose then.
-
-**Not measured in that run**: the vendor library's GEMMs (cuBLAS) and a plain copy. So the ratios that
-`make bench-kernels` prints (prefill against the library's peak, decode against copy bandwidth, bf16 GEMMs against
-the library's, fp8 against bf16, int4 against the library's bf16) have not been taken in one run yet; shares of the
-project's own best kernels stand in their place below, and are not the same.
-"""
-
-BENCHMARKED = """
-One run of `make bench-kernels` (driver {driver}, torch {torch}, triton {triton}, CUDA {cuda}, Python {python}; {timed}
-cases): ratios to what the same GPU reached meanwhile, {copy} TB/s copied (read and written) and {matmul} TFLOP/s in the
-vendor library's GEMM of 8192 x 8192 x 8192 in bf16, or to another kernel at the same shape.
-"""
-
-KNOWN = """
-- Decode attention over fp8 and int8 caches reads {eight_bit_decode} TB/s where that over bf16 reads {bf16_decode}: half
-  the bytes take nearly the time of all. Conversions to 16 bits before the matrix products are the likely reason, for
-  tensor cores take keys and values in the queries' type; it has not been looked into on a GPU.
-- Prefill over an int8 or fp8 prefix takes {scaled_prefill} times as long as over a bf16 one.
-- Soft-capped prefill with heads of 256 would be {capped} times as fast with tiles that spill 32 bytes a thread.
-- Sampling by top-p goes over rows again and again: {top_p} us for 64 rows of 128k, where temperature alone takes
-  {temperature} us.
-- Times of GEMMs of experts are of one of two layers each, without the sorting of tokens.
-"""
-
-COMPILED = """
-Registers a thread and KiB of shared memory a program, as ptxas tells for what is shipped; no form uses a stack
-on any chip, and none has a trap. Every form is compiled again by the tests and compared with this table.
-"""
+_BENCHMARKED = (
+    "One run of `make bench-kernels` (driver {driver}, torch {torch}, triton {triton}, CUDA {cuda}, Python {python};\n"
+    "{timed} cases). Ratios are to what the same GPU reached meanwhile: {copy} TB/s copied (read and written),\n"
+    "{matmul} TFLOP/s in a large bf16 GEMM of the vendor's library, or another kernel at the same shape."
+)
 
 
 def is_gemm(row: Candidate) -> bool:
     """Whether a ceiling of GEMMs may be taken from it."""
     return row.kernel in ("gemm", "w8a8")
-
-
-def prose(text: str) -> Iterator[str]:
-    """Paragraphs and list items, folded."""
-    for block in dedent(text).strip().split("\n\n"):
-        yield ""
-        for item in block.split("\n- "):
-            mark = "- " if block.startswith("- ") else ""
-            words = " ".join(item.removeprefix("- ").split())
-            indent = " " * len(mark)
-            yield fill(mark + words, 120, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def seconds(row: Candidate) -> float:
@@ -158,7 +96,9 @@ def benchmarked(folder: Path) -> Iterator[str]:
         summary = json.loads(path.read_text(encoding="utf-8"))
         yield ""
         yield f"## Against targets, on {summary['machine']['gpu']}"
-        yield from prose(BENCHMARKED.format(timed=len(summary["results"]), **_rates(summary["machine"])))
+        yield ""
+        yield _BENCHMARKED.format(timed=len(summary["results"]), **_rates(summary["machine"]))
+        yield ""
         for each in summary["missing"]:
             yield f"- Not timed: {each['kernel']} {each['form']} {each['shape']}: {each['reason']}"
         yield ""
@@ -195,8 +135,25 @@ def one(cases: list[list[Candidate]], kernel: str, form: str, **shape: int) -> C
     )
 
 
-def known(cases: list[list[Candidate]]) -> str:
-    """What to know of, with figures."""
+def further_off(cases: list[list[Candidate]]) -> Iterator[str]:
+    """The table of cases whose shipped launch is further off the fastest than others are."""
+    shipped = shipped_configs(rows[0] for rows in cases)
+    yield "| kernel | form | type | shape | shipped over best |"
+    yield "|---|---|---|---|---:|"
+    for rows in cases:
+        config = shipped.get(rows[0].place)
+        if config is None:
+            continue
+        as_exact = [row for row in rows if not told_config(config).get("promote") or row.config["promote"]]
+        own = next(row for row in as_exact if dict(row.config) == told_config(config))
+        ratio = seconds(own) / seconds(as_exact[0])
+        if ratio > WITHIN:
+            shape = " ".join(f"{name}={value}" for name, value in own.shape.items() if value)
+            yield f"| {own.kernel} | {own.form} | {own.dtype} | {shape} | {ratio:.2f} |"
+
+
+def known(cases: list[list[Candidate]]) -> dict[str, str]:
+    """Figures of what to know of."""
 
     def flow(form: str) -> float:
         row = one(cases, "paged_decode", form, batch=64, context=8192, head_dim=128, heads=64, splits=0)
@@ -212,18 +169,29 @@ def known(cases: list[list[Candidate]]) -> str:
     shipped = next(sweep.shipped for sweep in sweeps_of("flash_prefill") if sweep.case.form == "cap 50")
     assert shipped is not None
     own = next(row for row in capped if dict(row.config) == told_config(shipped))
-    return KNOWN.format(
-        eight_bit_decode=f"{min(scaled):.1f} to {max(scaled):.1f}",
-        bf16_decode=f"{min(wide):.1f}",
-        scaled_prefill=f"{prefix['int8'] / prefix['bf16']:.1f} to {prefix['fp8'] / prefix['bf16']:.1f}",
-        capped=f"{seconds(own) / seconds(capped[0]):.2f}",
-        top_p=f"{seconds(one(cases, 'sample', 'top-p')) * 1e6:.0f}",
-        temperature=f"{seconds(one(cases, 'sample', 'temperature')) * 1e6:.0f}",
-    )
+    sampled = one(cases, "sample", "top-p")
+    return {
+        "eight_bit_decode": f"{min(scaled):.1f} to {max(scaled):.1f}",
+        "bf16_decode": f"{min(wide):.1f}",
+        "scaled_prefill": f"{prefix['int8'] / prefix['bf16']:.1f} to {prefix['fp8'] / prefix['bf16']:.1f}",
+        "capped": f"{seconds(own) / seconds(capped[0]):.2f}",
+        "top_p": f"{seconds(sampled) * 1e6:.0f}",
+        "rows": f"{sampled.shape['rows']}",
+        "vocabulary": f"{sampled.shape['vocabulary']:,}",
+        "temperature": f"{seconds(one(cases, 'sample', 'temperature', **sampled.shape)) * 1e6:.0f}",
+    }
 
 
-def document() -> Iterator[str]:
-    """The lines of the document."""
+def timed(cases: list[list[Candidate]], ceilings: dict[str, float]) -> Iterator[str]:
+    """A section for each kernel."""
+    for kernel in sorted({rows[0].kernel for rows in cases}):
+        yield f"### {kernel}"
+        yield from timed_rows([rows for rows in cases if rows[0].kernel == kernel], ceilings)
+        yield ""
+
+
+def document() -> str:
+    """The whole document."""
     cases = list(by_case(read_candidates(RESULTS / "h200-sweeps.parquet")).values())
     rates = [(rows[0].dtype in EIGHT_BITS, rows[0].operations / seconds(rows[0])) for rows in cases if is_gemm(rows[0])]
     ceilings = {
@@ -231,42 +199,32 @@ def document() -> Iterator[str]:
         "eight": max(rate for eight, rate in rates if eight),
         "copy": max(rows[0].bytes_moved / seconds(rows[0]) for rows in cases if rows[0].kernel == "kv_copy"),
     }
-    yield "# Kernels"
-    yield ""
-    yield "Made by `tools/kernel_results.py` from the files in `benchmarks/kernels/results/`."
-    yield from prose(INTRODUCTION.format(**PROVENANCE))
-    yield ""
-    yield "## How fast they are on an H200"
-    yield from prose(
-        MEASURED.format(
-            commit=PROVENANCE["commit"],
-            method=PROVENANCE["method"].replace("`python -m benchmarks.kernels.sweep`: each", "Each").strip(),
-            cache_mib=H200["on_chip_memory"]["l2_mib"],
-            bandwidth=BANDWIDTH / 1e12,
-            bf16=f"{PEAKS['bf16'] / 1e12:.0f}",
-            eight=f"{PEAKS['fp8'] / 1e12:.0f}",
-            best_bf16=f"{ceilings['bf16'] / 1e12:.0f}",
-            best_eight=f"{ceilings['eight'] / 1e12:.0f}",
-            best_copy=f"{ceilings['copy'] / 1e12:.2f}",
-        )
+    machine = {name: PROVENANCE[name] for name in ("gpu", "driver", "torch", "triton", "python", "commit")}
+    text = filled(
+        Path(__file__).with_suffix(".md"),
+        **machine,
+        date=str(PROVENANCE["date"]),
+        method=PROVENANCE["method"].replace("`python -m benchmarks.kernels.sweep`: each", "Each").strip(),
+        within=f"{WITHIN - 1:.0%}",
+        cache_mib=str(H200["on_chip_memory"]["l2_mib"]),
+        bandwidth=str(BANDWIDTH / 1e12),
+        bf16=f"{PEAKS['bf16'] / 1e12:.0f}",
+        eight=f"{PEAKS['fp8'] / 1e12:.0f}",
+        best_bf16=f"{ceilings['bf16'] / 1e12:.0f}",
+        best_eight=f"{ceilings['eight'] / 1e12:.0f}",
+        best_copy=f"{ceilings['copy'] / 1e12:.2f}",
+        further_off="\n".join(further_off(cases)),
+        timed="\n".join(timed(cases, ceilings)).strip(),
+        benchmarked="\n".join(benchmarked(RESULTS)).strip(),
+        compiled="\n".join(compiled_rows()).strip(),
+        **known(cases),
     )
-    for kernel in sorted({rows[0].kernel for rows in cases}):
-        yield ""
-        yield f"### {kernel}"
-        yield from timed_rows([rows for rows in cases if rows[0].kernel == kernel], ceilings)
-    yield from benchmarked(RESULTS)
-    yield ""
-    yield "## Known"
-    yield from prose(known(cases))
-    yield ""
-    yield "## What they take"
-    yield from prose(COMPILED)
-    yield from compiled_rows()
+    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 def main(check: bool) -> int:
     """Write the document, or compare; returns the exit code."""
-    text = "\n".join(document()) + "\n"
+    text = document()
     if check:
         return int(not DOCUMENT.exists() or DOCUMENT.read_text(encoding="utf-8") != text)
     DOCUMENT.write_text(text, encoding="utf-8")
