@@ -215,6 +215,26 @@ class RouterView(Protocol):
         """Tokens of a request's prompt that it would find in the prefix cache, were it let in now."""
 
 
+class MigrationView(RouterView, Protocol):
+    """One replica as whoever moves running requests sees it."""
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens of one KV block."""
+
+    @property
+    def next_blocks(self) -> int | None:
+        """KV blocks that the request that is next to be admitted needs, None if nobody waits."""
+
+    @property
+    def decoding(self) -> Iterator[RequestView]:
+        """Requests that decode, in the order in which they were admitted."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a request is on its way from it or to it."""
+
+
 class CachedBlockView(Protocol):
     """A full block of KV memory that can be found by what it holds."""
 

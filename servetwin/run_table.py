@@ -44,6 +44,8 @@ def print_run(result: Result, console: Console) -> None:
         console.print(_update(update))
     if "handover" in summary:
         console.print(_handover(summary["handover"]), soft_wrap=True)
+    if "migration" in summary:
+        console.print(_migration(summary["migration"]), soft_wrap=True)
     for warning in summary["warnings"]:
         console.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
     for notice in summary["notices"]:
@@ -227,6 +229,16 @@ def _handover(figures: dict[str, Any]) -> str:
         f"handover: {figures['requests']:,} requests, {figures['bytes'] / 1e9:,.4g} GB; first token to room "
         f"{figure(room['mean'])} s mean, {figure(room['p99'])} s P99; then to the last byte of KV "
         f"{figure(transfer['mean'])} s mean, {figure(transfer['p99'])} s P99; {figures['recomputed']:,} computed again"
+    )
+
+
+def _migration(figures: dict[str, Any]) -> str:
+    """What moving running requests took."""
+    copied, stopped = (figures[key] for key in ("copy_s", "stop_s"))
+    return (
+        f"migration: {figures['moves']:,} moves of {figures['requests']:,} requests, {figures['bytes'] / 1e9:,.4g} GB; "
+        f"copied for {figure(copied['mean'])} s mean, stopped for {figure(stopped['mean'])} s mean, "
+        f"{figure(stopped['p99'])} s P99; {sum(figures['called_off_by_reason'].values()):,} called off"
     )
 
 

@@ -20,6 +20,9 @@ def check_block_events(scenario: Scenario, pools: Sequence[PreparedPool]) -> Non
     """Raise ``InputError`` where a routing policy follows blocks that replicas do not tell of."""
     if not follows_blocks(scenario):
         return
+    if scenario.cluster.assignment is not None:
+        name = scenario.cluster.routing["name"]
+        raise InputError("cluster.routing.name", name, "one that follows no blocks, as requests are assigned to pools")
     entries = [pool for pool in pools if pool.role != "decode"]
     for pool in entries:
         memory = pool.scenario.memory

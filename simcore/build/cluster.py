@@ -21,7 +21,7 @@ from simcore.service.pipeline import InFlightBatch, Pipeline
 from simcore.service.replica import Replica
 from simcore.service.replica_config import ReplicaConfig
 from simcore.service.replica_limits import Role
-from simcore.service.roles import DecodeReplica, PrefillReplica
+from simcore.service.roles import DecodeReplica, MigratingReplica, PrefillReplica
 from simcore.workload import Workload, has_contents
 
 _REPLICAS: dict[Role, type[Replica]] = {"mixed": Replica, "prefill": PrefillReplica, "decode": DecodeReplica}
@@ -131,7 +131,7 @@ def _group(
     shares_content = has_contents(workload)
     # a pipeline plans a batch when its first stage is free
     late = config.async_scheduling and pool.pipeline is None
-    kind = MortalReplica if can_withdraw(pool.scenario) else _REPLICAS[pool.role]
+    kind = _kind(pool)
     for index in range(first, first + pool.replicas):
         parts = replica_parts(pool.scenario, pool.spec, pool.memory, clock, pool.cost, shares_content, ends_late=late)
         warm_up(parts.memory, pool.scenario, workload)
@@ -143,6 +143,12 @@ def _group(
             replicas.append(pipelines[-1].batches[0])
     batches: list[Replica] = [batch for pipeline in pipelines for batch in pipeline.batches]
     return ReplicaGroup(tuple(replicas), batches or list(replicas), tuple(pipelines), tuple(offloadings))
+
+
+def _kind(pool: PreparedPool) -> type[Replica]:
+    if can_withdraw(pool.scenario):
+        return MortalReplica
+    return _REPLICAS[pool.role] if pool.scenario.cluster.migration is None else MigratingReplica
 
 
 def _pipeline(

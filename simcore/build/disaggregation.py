@@ -91,7 +91,7 @@ def build_handovers(
     if not decoding:
         return None
     section, network = scenario.cluster.handover or Handover(), scenario.cluster.network or Network()
-    topology = _topology(network, pools)
+    topology = topology_of(network, pools)
     source = next(pool for pool in pools if pool.role == "prefill")
     return Handovers(
         clock,
@@ -125,7 +125,7 @@ def _replicas(
     return replicas, limits
 
 
-def _topology(network: Network, pools: Sequence[PreparedPool]) -> Topology:
+def topology_of(network: Network, pools: Sequence[PreparedPool]) -> Topology:
     """Replicas on nodes, in order; one that does not fit the node begun begins another."""
     places: list[Place] = []
     node, used = 0, 0

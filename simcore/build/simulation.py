@@ -16,6 +16,7 @@ from simcore.build.faults import build_faults, check_faults
 from simcore.build.gateway import build_gateway, check_gateway
 from simcore.build.grouping import check_assignment
 from simcore.build.memory_plan import MemoryPlan
+from simcore.build.migration import build_migrations, check_migration
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.build.recurrent_state import state_notices
 from simcore.build.updates import build_updates, check_updates
@@ -100,6 +101,7 @@ class Simulation:
         pools = tuple(prepare_pools(scenario, spec, workload))
         check_roles(scenario, pools, workload)
         check_block_events(scenario, pools)
+        check_migration(scenario, pools, workload)
         check_faults(scenario, pools)
         check_gateway(scenario, pools, workload)
         check_assignment(scenario, pools)
@@ -166,7 +168,8 @@ class Simulation:
         faults = build_faults(scenario, cluster, entry, handovers, clock, gateway.resending)
         updates = build_updates(scenario, self.pools, cluster, entry, clock)
         limit = self.max_context_tokens
-        return Router(clock, entry, limit, recorder, admission, handovers, gateway, faults, updates)
+        moving = build_migrations(scenario, self.pools, entry, clock, recorder)
+        return Router(clock, entry, limit, recorder, admission, handovers, gateway, faults, updates, moving)
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -218,6 +221,7 @@ class Simulation:
             transfers=transfers,
             measured_on=measured_on,
             handovers=handovers,
+            migrations=router.migration_log,
             faults=router.fault_records,
             gateway=router.gateway,
             updates=router.update_records,

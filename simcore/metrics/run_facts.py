@@ -12,6 +12,7 @@ from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.metrics.arrays import Int64Array, Mask
 from simcore.recording.handover_log import HandoverRow
+from simcore.recording.migration_log import MigrationLog
 from simcore.scenario import Scenario
 from simcore.scheduling.offloading import Offloading
 from simcore.service.fault_record import FaultRecord
@@ -90,8 +91,8 @@ class RunFacts:
     """What the tables do not say.
 
     ``first_tokens`` counts those that came after the warm-up, of every sample. ``cut_off`` says that the run ended
-    before all was done. ``handovers`` are None where each request stays in its pool. ``measured_on`` names
-    the machine whose times these are; None where they were simulated.
+    before all was done. ``handovers`` are None where each request stays in its pool, ``migrations`` where none moves.
+    ``measured_on`` names the machine whose times these are; None where they were simulated.
     """
 
     scenario: Scenario
@@ -103,6 +104,7 @@ class RunFacts:
     transfers: Columns = field(default_factory=dict)
     measured_on: str | None = None
     handovers: Sequence[HandoverRow] | None = None
+    migrations: MigrationLog | None = None
     faults: Sequence[FaultRecord] | None = None
     gateway: Gateway = field(default_factory=Gateway)
     updates: Sequence[UpdateRecord] = ()

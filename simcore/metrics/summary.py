@@ -18,6 +18,7 @@ from simcore.metrics.groups import group_figures
 from simcore.metrics.handovers import handover_figures
 from simcore.metrics.kv_memory import kv_figures
 from simcore.metrics.measured import MeasuredRun
+from simcore.metrics.migrations import migration_figures
 from simcore.metrics.objectives import kept_all, missed_any, objectives
 from simcore.metrics.pools import pool_figures
 from simcore.metrics.pricing import pricing_figures, pricing_warnings
@@ -93,6 +94,8 @@ def summarise(
         summary["pools"] = pools
     if facts.handovers is not None:
         summary["handover"] = handover_figures(requests, facts.handovers, start_s)
+    if facts.migrations is not None:
+        summary["migration"] = migration_figures(facts.migrations)
     if facts.faults is not None:
         summary["faults"] = fault_figures(facts.faults, end_s)
     if scenario.cluster.assignment is not None:

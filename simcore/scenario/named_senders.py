@@ -56,6 +56,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str, Iterable[Any]]]:
         yield from _named_by_policy("assignment", scenario.cluster.assignment, "cluster.assignment")
     if scenario.cluster.handover is not None:
         yield from _named_by_policy("routing", scenario.cluster.handover.routing, "cluster.handover.routing")
+    if scenario.cluster.migration is not None:
+        yield from _named_by_policy("migration", scenario.cluster.migration.policy, "cluster.migration.policy")
     yield from _named_by_policy("ordering", scheduler.ordering, "scheduler.ordering")
     yield from _named_by_policy("batching", scheduler.batching, "scheduler.batching")
     yield from _named_by_policy("preemption", scheduler.preemption.victim, "scheduler.preemption.victim")

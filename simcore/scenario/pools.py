@@ -22,7 +22,8 @@ def _alone(scenario: Scenario, pool: Pool) -> Scenario:
     own = {name: getattr(pool, name) for name in SECTIONS if getattr(pool, name) is not None}
     if pool.scheduler is not None:
         own["scheduler"] = pool.scheduler.model_copy(update={"admission": scenario.scheduler.admission})
-    cluster = Cluster(**devices, routing=scenario.cluster.routing, assignment=scenario.cluster.assignment)
+    shared = {name: getattr(scenario.cluster, name) for name in ("routing", "assignment", "migration")}
+    cluster = Cluster(**devices, **shared)
     model, engine = pool.model or scenario.model, pool.engine or scenario.engine
     return scenario.model_copy(update={"cluster": cluster, "model": model, "engine": engine, **own})
 

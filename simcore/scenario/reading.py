@@ -141,7 +141,12 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
     assignment = cluster.assignment
     if assignment is not None:
         assignment = complete_policy("assignment", assignment, "cluster.assignment")
-    cluster = cluster.model_copy(update={"routing": routing, "handover": handover, "assignment": assignment})
+    migration = cluster.migration
+    if migration is not None:
+        moving = complete_policy("migration", migration.policy, "cluster.migration.policy")
+        migration = migration.model_copy(update={"policy": moving})
+    completed = {"routing": routing, "handover": handover, "assignment": assignment, "migration": migration}
+    cluster = cluster.model_copy(update=completed)
     cache = scenario.memory.prefix_cache
     eviction = complete_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
     cache = cache.model_copy(update={"eviction": eviction})
@@ -188,6 +193,7 @@ _POLICY_PLACES = (
     ("cluster", "routing"),
     ("cluster", "assignment"),
     ("cluster", "handover", "routing"),
+    ("cluster", "migration", "policy"),
     *(("gateway", kind) for kind in GATEWAY),
     ("memory", "prefix_cache", "eviction"),
     ("scheduler", "ordering"),

@@ -153,11 +153,12 @@ class Handovers:
         target = self.stage.replicas[handover.target_place]
         assert isinstance(target, DecodeReplica)
         handover.target = target
-        target.ask_for_room(request, partial(self._room, handover))
+        target.ask_for_room(request, request.prompt_tokens, partial(self._room, handover))
 
     def _room(self, handover: _Handover) -> None:
-        handover.room_ns = self._clock.now_ns
-        self._send(handover)
+        if self._open.get(handover.request.number) is handover:  # else its client gave up meanwhile
+            handover.room_ns = self._clock.now_ns
+            self._send(handover)
 
     def _send(self, handover: _Handover) -> None:
         """Move what can be moved now: of a prompt that is being computed all but the last layer."""

@@ -110,12 +110,22 @@ class OpenRequests:
         if reason is not None:
             self._reject(request, reason)
 
-    def forget(self, request: Request) -> None:
-        """Take a request that will never be complete out of all books but those of the scheduler, which had it last."""
+    def forget(self, request: Request) -> int:
+        """Take a request that will not be complete here out of all books but those of the scheduler, which had it last.
+
+        Returns its true output length.
+        """
         self._log.left(request)
         output_tokens = self._ends.forget(request)
         for predictor in self._seeing_predictors:
             predictor.finished(ReadOnlyRequest(request), output_tokens)
+        return output_tokens
+
+    def leave(self, request: Request) -> int:
+        """Let a request go on elsewhere that the scheduler has dropped; returns its true output length."""
+        output_tokens = self.forget(request)
+        del self.by_number[request.number]
+        return output_tokens
 
     def close(self) -> None:
         """Hand to the recorder those that the end of the run cut off."""

@@ -1,6 +1,7 @@
-"""Replicas that compute prompts for others, and those that decode what others have computed."""
+"""Replicas that compute prompts for others, those that decode what others have computed, and those that do both."""
 
 from collections.abc import Callable
+from functools import partial
 
 from simcore.core.batch_plan import BatchPlan
 from simcore.core.request import Request
@@ -53,9 +54,9 @@ class DecodeReplica(Replica):
         super().__init__(clock, index, scheduler, cost, recorder, config)
         self._arriving = scheduler.arriving = Arriving(scheduler.state)
 
-    def ask_for_room(self, request: Request, on_room: Callable[[], None]) -> None:
-        """Have blocks set aside for the prompt of a request; ``on_room`` is called when they are."""
-        self._arriving.ask_for_room(request, self._clock.now_ns, on_room)
+    def ask_for_room(self, request: Request, tokens: int, on_room: Callable[[], None]) -> None:
+        """Have blocks set aside for so many tokens of a request; ``on_room`` is called when they are."""
+        self._arriving.ask_for_room(request, tokens, self._clock.now_ns, on_room)
         self._look_again()
 
     def land(self, request: Request, output_tokens: int) -> None:
@@ -83,3 +84,31 @@ class DecodeReplica(Replica):
         result = super()._execute(plan, start_ns)
         self._interruptible = len(result.durations_ns) > 1
         return result
+
+
+class MigratingReplica(DecodeReplica):
+    """Does all of a request, and can let one that decodes go on elsewhere."""
+
+    __slots__ = ()
+
+    def stop(self, request: Request, on_stopped: Callable[[int | None], None]) -> None:
+        """Take a request out of the batch between two steps; ``on_stopped`` is told how long its output will be.
+
+        It is told None where the request does not decode here any more.
+        """
+        self._arriving.then(self._clock.now_ns, partial(self._leave, request, on_stopped))
+        self._look_again()
+
+    def decodes(self, request: Request) -> bool:
+        """Whether a request decodes here, as of now."""
+        self.catch_up()
+        state = self.scheduler.state
+        return self.has(request) and request.pool is state.pool and state.goes_on(request)
+
+    def _leave(self, request: Request, on_stopped: Callable[[int | None], None]) -> None:
+        if not self.decodes(request):
+            on_stopped(None)
+            return
+        self.log.gaps.preempted(request)
+        self.scheduler.drop(request)
+        on_stopped(self.requests.leave(request))

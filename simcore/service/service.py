@@ -8,6 +8,7 @@ from policies.horizon import FOREVER
 from simcore.core.clock import to_s
 from simcore.core.request import ReadOnlyRequest, Request
 from simcore.recording.handover_log import HandoverRow
+from simcore.recording.migration_log import MigrationLog
 from simcore.recording.recorder import Recorder
 from simcore.service.client_timeouts import ClientTimeouts, Holder
 from simcore.service.clock import Clock
@@ -15,6 +16,7 @@ from simcore.service.fault_record import FaultRecord
 from simcore.service.faults import Faults
 from simcore.service.gateway import Gateway
 from simcore.service.handovers import Handovers
+from simcore.service.migrations import Migrations
 from simcore.service.resending import NOWHERE
 from simcore.service.roles import PrefillReplica
 from simcore.service.service_counts import ServiceCounts
@@ -42,11 +44,13 @@ class Router:
         gateway: Gateway | None = None,
         faults: Faults | None = None,
         updates: Updates | None = None,
+        migrations: Migrations | None = None,
     ) -> None:
         self._clock = clock
         self._entry = entry
         self._handovers = handovers
         self._faults = faults
+        self._migrations = migrations
         self._gateway = gateway = gateway or Gateway()
         self._admission = admission
         stages = [entry] if handovers is None else [entry, handovers.stage]
@@ -68,6 +72,8 @@ class Router:
             gateway.resending.on_dropped = self._note_given_up
         if handovers is not None:
             self._connect(handovers)
+        if migrations is not None:
+            migrations.on_held, migrations.on_dropped = self._watch, self._note_given_up
         self._replicas = entry.replicas if handovers is None else [*entry.replicas, *handovers.stage.replicas]
         self._service = ServiceCounts(self._replicas)
         self._max_context_tokens = max_context_tokens
@@ -114,6 +120,11 @@ class Router:
         return None if self._handovers is None else self._handovers.log.rows
 
     @property
+    def migration_log(self) -> MigrationLog | None:
+        """Which running requests moved; None where none ever does."""
+        return None if self._migrations is None else self._migrations.log
+
+    @property
     def gateway(self) -> Gateway:
         """What is done for requests beside routing them."""
         return self._gateway
@@ -136,6 +147,8 @@ class Router:
         """Hand to the recorder whom the end of the run cut off on the way between replicas."""
         if self._handovers is not None:
             self._handovers.close()
+        if self._migrations is not None:
+            self._migrations.close()
         if self._gateway.resending is not None:
             self._gateway.resending.close()
         if self._gateway.queue is not None:
@@ -178,6 +191,8 @@ class Router:
         else:
             replica.submit(request, output_tokens)
         self._watch(request, holder)
+        if self._migrations is not None:
+            self._migrations.wake()
         return place
 
     def _watch(self, request: Request, holder: Holder) -> None:

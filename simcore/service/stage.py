@@ -146,6 +146,11 @@ class Stage:
             self._note_sent(request, place)
         return place
 
+    def moved(self, request: Request, source: int, target: int) -> None:
+        """A request goes on at another place."""
+        self.ended(request, source)
+        self._note_sent(request, target)
+
     def ended(self, request: Request, place: int) -> None:
         """A request is gone from the replica at a place."""
         if self.routing.follows_requests:

@@ -10,7 +10,7 @@ from simcore.scenario.sections.document import Scenario
 from simcore.scenario.sections.faults import Crash
 from simcore.scenario.sections.gateway import Gateway
 from simcore.scenario.sections.memory import Memory
-from simcore.scenario.sections.network import Handover, Network
+from simcore.scenario.sections.network import Handover, Migration, Network
 from simcore.scenario.sections.pools import Pool
 from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
@@ -32,6 +32,7 @@ __all__ = [
     "HostLink",
     "Measurement",
     "Memory",
+    "Migration",
     "Network",
     "Objectives",
     "Pool",

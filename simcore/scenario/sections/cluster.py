@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from simcore.scenario.sections.bounds import Policy
 from simcore.scenario.sections.devices import Devices
-from simcore.scenario.sections.network import Handover, Network
+from simcore.scenario.sections.network import Handover, Migration, Network
 from simcore.scenario.sections.pools import Pool
 
 
@@ -25,9 +25,11 @@ class Cluster(Devices):
     """Pools of replicas, where not all are alike. Devices that a pool does not state are those stated beside."""
 
     network: Network | None = None
-    """What lies between replicas, for pools that hand over requests."""
+    """What lies between replicas, for pools that hand over requests and for those that migrate."""
     handover: Handover | None = None
     """How requests go from pools that prefill to pools that decode."""
+    migration: Migration | None = None
+    """How running requests go from replica to replica. By default they stay."""
 
     @model_validator(mode="before")
     @classmethod

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from simcore.scenario.sections.bounds import Policy, StepSeconds
 from simcore.workload.config.section import Section
+from simcore.workload.lengths import MAX_TOKENS
 
 GbPerS = Annotated[float, Field(gt=0, le=1e6)]
 
@@ -38,3 +39,18 @@ class Handover(Section):
     """Share of transfers that are lost, by chance."""
     retries: Annotated[int, Field(ge=0, le=100)] = 2
     """Times that a lost transfer is sent again. Then the decoding replica computes the prompt itself."""
+
+
+class Migration(Section):
+    """How running requests go from replica to replica. What they have is copied while they decode on."""
+
+    policy: Policy = {"name": "virtual-usage"}
+    """Policy that says which requests move."""
+    interval_s: Annotated[float, Field(ge=1e-3, le=3600)] = 0.1
+    """Seconds from one look at the replicas to the next."""
+    spare_tokens: Annotated[int, Field(ge=16, le=MAX_TOKENS)] = 128
+    """Tokens for which blocks are set aside beyond those of a request that moves. One that outgrows them stays."""
+    last_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 16
+    """Tokens left to copy at which a request stops until they are copied too."""
+    most_copies: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Copies after which it stops in any case."""
