@@ -63,7 +63,7 @@ fuzz: $(DEV)
 fidelity: $(DEV)
 	$(BIN)/python tools/fidelity_report.py
 
-# All papers, and docs/papers.md; under 20 minutes on two cores.
+# All papers, and docs/results/papers.md; under 20 minutes on two cores.
 papers: $(DEV)
 	$(BIN)/python -m tools.papers_page
 

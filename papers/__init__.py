@@ -1,4 +1,4 @@
 """Published results, each reproduced by one command: a module and a data file of its name for every paper.
 
-``harness`` is what they share. ``docs/new-paper.md`` tells how to add one.
+``harness`` is what they share. ``docs/guides/new-paper.md`` tells how to add one.
 """

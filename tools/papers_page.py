@@ -1,4 +1,4 @@
-"""Run papers and write ``docs/papers.md``: ``python -m tools.papers_page [NAME ...] [--page] [--check]``.
+"""Run papers and write ``docs/results/papers.md``: ``python -m tools.papers_page [NAME ...] [--page] [--check]``.
 
 Without names all papers are run. What was measured is kept in ``docs/results/papers/NAME.json``, from which the page is
 made; ``--page`` runs nothing and makes it of what is kept. Each paper's report goes to ``runs/papers/NAME``. With
@@ -34,8 +34,8 @@ from papers.harness.wording import (  # noqa: E402
 )
 from tools.publishing import publish  # noqa: E402
 
-DOCS = ROOT / "docs"
-KEPT = Path("results") / "papers"
+DOCS = ROOT / "docs" / "results"
+KEPT = "papers"
 HEAD = (ROOT / "tools" / "papers_page.md").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The example of docs/new-paper.md is a paper that runs."""
+"""The example of docs/guides/new-paper.md is a paper that runs."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from papers.harness import catalogue
 from papers.harness.report import render_paper
 from papers.harness.running import reproduce
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "new-paper.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "new-paper.md").read_text(encoding="utf-8")
 
 
 def block(language):
