@@ -1,12 +1,13 @@
 """What ``profile.yaml`` holds: where each table of a profile comes from, its ranges, rates and held-out errors."""
 
 from collections.abc import Collection
+from datetime import date
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pydantic
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from simcore.core.errors import InputError, Phrase, UnknownNameError
 from simcore.core.validation import explain
@@ -32,6 +33,17 @@ SignedError = Annotated[float, Field(ge=-100, le=100)]
 Factor = Annotated[float, Field(gt=0, le=1e6)]
 HostSeconds = Annotated[float, Field(ge=0, le=1e3)]
 Samples = Annotated[int, Field(ge=1, le=10**12)]
+
+
+def _day(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise ValueError("a day such as 2026-11-29") from None
+    return text
+
+
+Day = Annotated[str, AfterValidator(_day)]
 Dimension = Annotated[int, Field(ge=0, le=2**62)]
 _ALL = "all"
 
@@ -85,7 +97,7 @@ class Repeat(_Strict):
 class _Table(_Strict):
     source: str
     licence: str
-    date: str
+    date: Day
     versions: list[str]
     samples: Samples
     ranges: dict[str, Annotated[list[Dimension], Field(min_length=2, max_length=2)]]

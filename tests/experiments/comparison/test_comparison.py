@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 from scipy.stats import ttest_1samp
 
 from dashboard.page import page
@@ -101,6 +102,16 @@ def test_values_are_those_of_the_runs(document, tmp_path):
     assert (ttft.verdict, baseline.verdict) == ("worse", "baseline")
     assert rows["tpot_s.mean", "max_running_requests=4"].verdict == "better"
     assert ttft.relative_difference == pytest.approx(ttft.difference / baseline.value)
+
+
+def test_requests_are_kept_with_every_column_variant_and_seed(document, tmp_path):
+    comparison_of(document, {LIMIT: [2, 4]}, tmp_path, seeds=2)
+    columns = ["variant", "seed", *Simulation.prepare(document, Path()).run().requests]
+    kept = [parquet.read_table(file) for file in sorted(tmp_path.glob("*/requests.parquet"))]
+    assert all(table.column_names == columns for table in kept)
+    of_rows = [set(zip(table["variant"].to_pylist(), table["seed"].to_pylist(), strict=True)) for table in kept]
+    assert of_rows == [{(f"max_running_requests={limit}", seed)} for limit in (2, 4) for seed in (0, 1)]
+    assert all(table.num_rows == 150 for table in kept)
 
 
 def test_the_same_requests_make_differences_surer(document, tmp_path):

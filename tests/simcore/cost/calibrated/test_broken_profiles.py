@@ -59,6 +59,7 @@ def test_a_cell_that_does_not_fit_is_named_with_its_line(copied, number, column,
         ("held_out:\n      all:", "held_out:\n      every:", r"held_out.all is missing, expected its held-out errors"),
         ("floor_s: ", "floor_s: -", r"floor_s is -.*, expected a number of at least 1e-12"),
         ("samples: ", "samples: 9999999999999", r"samples is .*, expected a whole number of at least 1 and of at most"),
+        ("date: '2026", "date: '2026-99-29' #", r"date is '2026-99-29', expected a day such as 2026-11-29"),
         ("median: ", "median: 1e300 #", r"median is 1e\+300, expected a number of at least 0 and of at most 100"),
     ],
 )
