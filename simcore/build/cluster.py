@@ -72,6 +72,12 @@ class SimulatedCluster:
         return tuple(batch for pool in self.pools for batch in pool.batches)
 
     @property
+    def adapter_loads(self) -> int | None:
+        """How often adapters were brought to slots, None without any."""
+        slots = [slots for batch in self.batches if (slots := batch.scheduler.state.adapters) is not None]
+        return sum(each.loads for each in slots) if slots else None
+
+    @property
     def offloadings(self) -> tuple[Offloading, ...]:
         """What lies below the memory of each replica."""
         return tuple(offloading for pool in self.pools for offloading in pool.offloadings)
@@ -101,6 +107,7 @@ def build_cluster(
             pool.scenario.host.async_scheduling,
             pool.scenario.workload.gives_up or withdraws,
             slow_at_times or None,
+            pool.adapters,
         )
         groups.append(_group(clock, recorder, pool, workload, config, first))
         configs.append(config)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import floor
 
 from policies.eviction import Eviction
+from simcore.build.adapters import adapter_bytes
 from simcore.build.recurrent_state import kept_states
 from simcore.build.turns import turns_of
 from simcore.core.errors import InputError
@@ -82,6 +83,7 @@ def memory_demand(scenario: Scenario, spec: ModelSpec, shares_content: bool = Fa
         expert_ranks=scenario.cluster.expert_parallel,
         context_ranks=scenario.cluster.context_parallel,
         kept_states=kept_states(scenario, spec, shares_content),
+        adapter_bytes=adapter_bytes(scenario, spec),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from simcore.build.adapters import adapter_cost, check_adapters
 from simcore.build.memory_plan import MemoryPlan, kv_format
 from simcore.build.offloading import build_offloading
 from simcore.build.parallelism import check_parallelism
@@ -12,6 +13,7 @@ from simcore.build.retention import with_retention
 from simcore.build.turns import check_turns
 from simcore.build.warm_up import check_warm_up, with_pins
 from simcore.core.errors import InputError
+from simcore.cost.adapters import AdapterCost
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
 from simcore.hardware import Accelerator, load_accelerator
@@ -30,7 +32,8 @@ class PreparedPool:
     """Like replicas of one model, ready to be built.
 
     ``scenario`` has the pool as its whole cluster. ``name`` is empty where a scenario states no pools. ``pipeline`` has
-    prices by stage, where there are several; ``cost`` is of all their layers together.
+    prices by stage, where there are several; ``cost`` is of all their layers together. ``adapters`` are what
+    those cost, if there are any.
     """
 
     name: str
@@ -41,6 +44,7 @@ class PreparedPool:
     cost: StepCost
     memory: MemoryPlan
     pipeline: PipelineCost | None = None
+    adapters: AdapterCost | None = None
 
     @classmethod
     def of(cls, name: str, role: Role, scenario: Scenario, spec: ModelSpec, workload: Workload) -> "PreparedPool":
@@ -50,6 +54,7 @@ class PreparedPool:
         check_parallelism(scenario, spec, accelerator)
         check_turns(scenario)
         check_named_senders(scenario, workload)
+        check_adapters(scenario, spec, role, shares_content)
         check_recurrent_state(scenario, spec, shares_content)
         plan = MemoryPlan.of(scenario, spec, accelerator, shares_content)
         check_warm_up(scenario, workload, shares_content)
@@ -59,7 +64,8 @@ class PreparedPool:
         prices = kernel_prices(scenario, spec, accelerator)
         host = host_overhead(scenario, prices.profile)
         cost, stages = step_cost(scenario, spec, prices, host), pipeline_cost(scenario, spec, prices, host)
-        return cls(name, role, scenario, spec, accelerator, cost, plan, stages)
+        adapters = adapter_cost(scenario, spec, accelerator, prices.roofline)
+        return cls(name, role, scenario, spec, accelerator, cost, plan, stages, adapters)
 
     @property
     def replicas(self) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from simcore.build.adapters import adapter_slots
 from simcore.build.memory import build_memory
 from simcore.build.memory_plan import MemoryPlan
 from simcore.build.offloading import build_offloading, recompute_time
@@ -60,6 +61,7 @@ def replica_parts(
         scheduler: Scheduler = TurnScheduler(config, memory, turns, price)
     else:
         scheduler = Scheduler(config, memory, offloading.loading(memory, recompute_ns), offloading.swapping, price)
+    scheduler.state.adapters = adapter_slots(scenario)
     return ReplicaParts(scheduler, memory, offloading)
 
 

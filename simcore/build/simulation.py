@@ -225,6 +225,7 @@ class Simulation:
             faults=router.fault_records,
             gateway=router.gateway,
             updates=router.update_records,
+            adapter_loads=cluster.adapter_loads,
             sessions=self.workload.follow_ups.session if isinstance(self.workload, Sessions) else None,
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]

@@ -86,6 +86,7 @@ class MemoryDemand:
     block holds its tokens for all layers. Of ``sharing_layers`` layers alike in succession one has a KV cache.
     Tensor-parallel ranks of all ``data_parallel_ranks`` hold the experts, dealt out to ``expert_ranks``. Each of
     ``context_ranks`` has a part of every request. ``kept_states`` are those of prefixes, beside those of requests.
+    ``adapter_bytes`` are of adapters on each rank; they count as weights.
     """
 
     spec: ModelSpec
@@ -101,6 +102,7 @@ class MemoryDemand:
     expert_ranks: int = 1
     context_ranks: int = 1
     kept_states: int = 0
+    adapter_bytes: int = 0
 
     def layout(self, ranks: int, stages: int = 1) -> KvCacheLayout:
         """The KV cache groups, and the bytes of a block on a rank of each pipeline stage."""
@@ -118,7 +120,7 @@ class MemoryDemand:
                 stage,
                 accelerator.memory_bytes,
                 self.utilization,
-                rank_weight_bytes(self.spec, self.weight_dtype, ranks, layers, *experts),
+                rank_weight_bytes(self.spec, self.weight_dtype, ranks, layers, *experts) + self.adapter_bytes,
                 self._activation_bytes(ranks, layers),
                 RUNTIME_OVERHEAD_BYTES,
                 COLLECTIVE_BUFFER_BYTES if ranks * stages * groups * self.context_ranks > 1 else 0,

@@ -108,6 +108,8 @@ class RunFacts:
     faults: Sequence[FaultRecord] | None = None
     gateway: Gateway = field(default_factory=Gateway)
     updates: Sequence[UpdateRecord] = ()
+    adapter_loads: int | None = None
+    """How often an adapter was brought to a slot; None without adapters."""
     sessions: Int64Array | None = None
     """The session of each request, by its number; None without sessions."""
     warnings: tuple[str, ...] = ()

@@ -101,6 +101,8 @@ def summarise(
     if scenario.cluster.assignment is not None:
         until_s = min((update.at_s for update in scenario.updates or ()), default=inf)
         summary["groups"] = group_figures(facts, requests, run.good, run.bad, until_s)
+    if facts.adapter_loads is not None:
+        summary["adapters"] = {"loads": facts.adapter_loads}
     if facts.updates:
         summary["updates"] = update_figures(facts.updates)
     if gateway := gateway_figures(facts.gateway, end_s):

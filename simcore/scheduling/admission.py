@@ -2,7 +2,7 @@
 
 from policies.batching import StepLimits
 from simcore.core.batch_plan import BatchPlan
-from simcore.core.request import UNSET, ReadOnlyRequest
+from simcore.core.request import UNSET, ReadOnlyRequest, Request
 from simcore.scheduling.room import blocks_kept_from, blocks_to_prefill, watermark
 from simcore.scheduling.state import SchedulerState
 
@@ -18,11 +18,15 @@ def first_chunk_tokens(plan: BatchPlan, limits: StepLimits, known_tokens: int) -
 
 
 def admit(state: SchedulerState, plan: BatchPlan, limits: StepLimits, now_ns: int) -> None:
-    """Let requests of the queue in, up to the first that does not fit."""
+    """Let requests of the queue in, up to the first that does not fit; who lacks an adapter slot is passed over."""
+    passed_over: list[Request] = []
     waiting, memory, loading, config = state.waiting, state.memory, state.loading, state.config
     now_s, ordering, batching = state.now_s, config.ordering, config.batching
     while waiting.size and len(state.running) < limits.max_running_requests:
         request = waiting.first(now_s)
+        if state.adapters is not None and not state.adapters.admits(request, state.running):
+            passed_over.append(waiting.pop())
+            continue
         cached_tokens, shared_blocks = memory.cached_prefix(request)
         known_tokens = request.tokens_to_compute - cached_tokens
         tokens = first_chunk_tokens(plan, limits, known_tokens)
@@ -54,3 +58,5 @@ def admit(state: SchedulerState, plan: BatchPlan, limits: StepLimits, now_ns: in
         if request.first_scheduled_ns == UNSET and not request.preemptions:
             request.cached_tokens = cached_tokens
         state.start(request, tokens, plan, now_ns)
+    for request in passed_over:
+        waiting.push(request, now_s)

@@ -6,6 +6,7 @@ from simcore.core.batch_plan import BatchPlan
 from simcore.core.decode_pool import DecodePool
 from simcore.core.request import UNSET, ReadOnlyRequest, Request
 from simcore.memory import KVMemory
+from simcore.scheduling.adapter_slots import AdapterSlots
 from simcore.scheduling.config import SchedulerConfig
 from simcore.scheduling.grouped_queue import GroupedQueue
 from simcore.scheduling.loading import Loading
@@ -29,6 +30,7 @@ class SchedulerState:
     __slots__ = (
         "_admissions",
         "_frees_window_blocks",
+        "adapters",
         "config",
         "ending",
         "generates_for_others",
@@ -52,10 +54,9 @@ class SchedulerState:
     def __init__(
         self, config: SchedulerConfig, memory: KVMemory, loading: Loading | None, swapping: Swapping | None
     ) -> None:
-        self.config = config
-        self.memory = memory
-        self.loading = loading
-        self.swapping = swapping
+        self.config, self.memory = config, memory
+        self.loading, self.swapping = loading, swapping
+        self.adapters: AdapterSlots | None = None
         self.now_s = 0.0
         self.incoming: deque[tuple[int, Request]] = deque()
         self.running: dict[int, Request] = {}

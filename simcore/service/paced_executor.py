@@ -1,4 +1,4 @@
-"""Executors of replicas, some of which are slow at times."""
+"""Executors of replicas whose steps take longer than the model alone: by adapters, or since they are slow at times."""
 
 from bisect import bisect_left
 from itertools import accumulate
@@ -12,27 +12,32 @@ from simcore.service.executor import SimulatedExecutor
 from simcore.service.pace import Pace
 from simcore.service.replica_config import ReplicaConfig, sees_entries
 
+STEADY = Pace(())
+
 
 class PacedExecutor(SimulatedExecutor):
-    """Prices plans as any other; a step takes as many times longer as the pace says when it begins."""
+    """Prices plans as any other; adapters add to each step, and it takes as many times longer as the pace says then.
 
-    __slots__ = ("_pace",)
+    An adapter that is not in a slot is loaded before the first step of a plan.
+    """
+
+    __slots__ = ("_adapters", "_pace")
 
     def __init__(
-        self, scheduler: Scheduler, cost: StepCost, fast_forward: bool, schedules_ahead: bool, pace: Pace
+        self, scheduler: Scheduler, cost: StepCost, config: ReplicaConfig, schedules_ahead: bool, pace: Pace
     ) -> None:
-        super().__init__(scheduler, cost, fast_forward, schedules_ahead)
+        super().__init__(scheduler, cost, config.fast_forward, schedules_ahead)
+        self._adapters = config.adapters
         self._pace = pace
 
     def _mixed_ns(self, plan: BatchPlan, start_ns: int, sampled_rows: int) -> StepDurations:
-        factor, _ = self._pace.at(start_ns)
-        return _slowed(super()._mixed_ns(plan, start_ns, sampled_rows), factor)
+        durations_ns = super()._mixed_ns(plan, start_ns, sampled_rows)
+        return self._longer(durations_ns, start_ns, plan.decoding + plan.prefill_tokens)
 
     def _decodes_ns(self, plan: BatchPlan, start_ns: int, within_ns: int) -> StepDurations:
-        factor, until_ns = self._pace.at(start_ns)
-        if factor == 1.0 and until_ns == FOREVER:
-            return super()._decodes_ns(plan, start_ns, within_ns)
-        durations_ns = _slowed(super()._decodes_ns(plan, start_ns, FOREVER if within_ns else 0), factor)
+        _, until_ns = self._pace.at(start_ns)
+        durations_ns = super()._decodes_ns(plan, start_ns, FOREVER if within_ns else 0)
+        durations_ns = self._longer(durations_ns, start_ns, plan.decoding)
         ends_ns = list(accumulate(map(int, durations_ns)))
         steps = bisect_left(ends_ns, until_ns - start_ns) + 1
         if within_ns < FOREVER:
@@ -40,16 +45,23 @@ class PacedExecutor(SimulatedExecutor):
             steps = min(steps, bisect_left(ends_ns, within_ns) + 1 + more)
         return durations_ns[:steps]
 
+    def _longer(self, durations_ns: StepDurations, start_ns: int, tokens: int) -> StepDurations:
+        """Steps of so many tokens each, the first of which begins then, with all that makes them longer."""
+        state, (factor, _) = self._scheduler.state, self._pace.at(start_ns)
+        added_ns = loading_ns = 0
+        if self._adapters is not None and state.adapters is not None:
+            used, loaded = state.adapters.use(state.running)
+            added_ns, loading_ns = self._adapters.step_ns(used, tokens), loaded * self._adapters.load_ns
+        longer_ns = [round((int(each_ns) + added_ns) * factor) for each_ns in durations_ns]
+        longer_ns[0] += loading_ns
+        return longer_ns
+
 
 def simulated_executor(scheduler: Scheduler, cost: StepCost, config: ReplicaConfig, index: int) -> SimulatedExecutor:
     """The executor of the replica of this number."""
     unseen = not (config.clients_give_up or sees_entries(scheduler)) and scheduler.state.loading is None
     ahead = config.async_scheduling and unseen
     pace = None if config.paces is None else config.paces.get(index)
-    if pace is None:
+    if pace is None and config.adapters is None:
         return SimulatedExecutor(scheduler, cost, config.fast_forward, ahead)
-    return PacedExecutor(scheduler, cost, config.fast_forward, ahead, pace)
-
-
-def _slowed(durations_ns: StepDurations, factor: float) -> StepDurations:
-    return durations_ns if factor == 1.0 else [round(int(each_ns) * factor) for each_ns in durations_ns]
+    return PacedExecutor(scheduler, cost, config, ahead, pace or STEADY)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from simcore.cost.adapters import AdapterCost
 from simcore.scheduling.scheduler import Scheduler
 from simcore.service.pace import Pace
 
@@ -18,7 +19,8 @@ class ReplicaConfig:
 
     With ``async_scheduling``, a step is scheduled when the one before it starts, as asynchronous engines do so that the
     accelerator never waits for the host; it cannot have who came later, unless nobody runs, and does not know yet who
-    ends with the step before it. ``paces`` are of the replicas, by their number, that are slow at times.
+    ends with the step before it. ``paces`` are of the replicas, by their number, that are slow at times,
+    ``adapters`` what these add to steps.
     """
 
     measure_since_ns: int = 0
@@ -28,6 +30,7 @@ class ReplicaConfig:
     async_scheduling: bool = False
     clients_give_up: bool = False
     paces: Mapping[int, Pace] | None = None
+    adapters: AdapterCost | None = None
 
 
 def sees_entries(scheduler: Scheduler) -> bool:

@@ -3,6 +3,7 @@
 The text below each field is its meaning in docs/reference/scenario.md, which ``tools/scenario_page.py`` writes.
 """
 
+from simcore.scenario.sections.adapters import Adapters
 from simcore.scenario.sections.bounds import with_whole_keys
 from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
@@ -21,6 +22,7 @@ from simcore.scenario.sections.targets import Measurement, Objectives
 from simcore.scenario.sections.tiers import CpuTier, HostLink, StorageTier
 
 __all__ = [
+    "Adapters",
     "Cluster",
     "CpuTier",
     "Crash",

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from simcore.engines import DEFAULT_ENGINE
+from simcore.scenario.sections.adapters import Adapters
 from simcore.scenario.sections.bounds import Count
 from simcore.scenario.sections.cluster import Cluster
 from simcore.scenario.sections.devices import Devices
@@ -41,6 +42,8 @@ class Scenario(Section):
     """Number formats."""
     memory: Memory = Memory()
     """KV memory."""
+    adapters: Adapters | None = None
+    """LoRA adapters over the model. By default there are none."""
     scheduler: SchedulerSection = SchedulerSection()
     """Policies of every replica."""
     host: Host = Host()
