@@ -24,6 +24,7 @@ SHOWN = (
     "goodput_requests_per_s",
     "slo_attainment",
     "usd_per_million_output_tokens",
+    "joules_per_output_token",
     "preemptions",
     "rejected",
     "unfinished",

@@ -21,6 +21,7 @@ from simcore.core.request import UNSET
 from simcore.core.result import Columns
 from simcore.metrics import rates
 from simcore.metrics.arrays import Float64Array, Int64Array
+from simcore.metrics.energy import FIGURES as ENERGY
 from simcore.metrics.metric import SHARE, Figure, Latency, Rate
 from simcore.metrics.resources import RESOURCES
 
@@ -266,4 +267,4 @@ FIGURES = (
     ),
 )
 
-METRICS: tuple[Latency | Figure, ...] = (*LATENCIES, *FIGURES, *RESOURCES)
+METRICS: tuple[Latency | Figure, ...] = (*LATENCIES, *FIGURES, *RESOURCES, *ENERGY)

@@ -11,6 +11,7 @@ import numpy as np
 
 from simcore.core.result import Columns
 from simcore.core.token_gaps import CountedGaps
+from simcore.metrics.energy import energy
 from simcore.metrics.fairness import fairness
 from simcore.metrics.faults import fault_figures
 from simcore.metrics.gateway import gateway_figures
@@ -90,6 +91,9 @@ def summarise(
         },
         "pricing": pricing,
     }
+    _add_figures(summary, run)
+    if drawn := energy(facts, end_s, summary["throughput"]["output_tokens_per_s"]):
+        summary["energy"] = drawn
     if pools := pool_figures(facts, requests, steps, end_s):
         summary["pools"] = pools
     if facts.handovers is not None:
@@ -107,7 +111,6 @@ def summarise(
         summary["updates"] = update_figures(facts.updates)
     if gateway := gateway_figures(facts.gateway, end_s):
         summary["gateway"] = gateway
-    _add_figures(summary, run)
     summary["cost"]["price_source"] = facts.price_source
     summary |= {"warnings": [*_warnings(run, summary), *facts.warnings], "notices": list(facts.notices)}
     wall_s = perf_counter() - started
