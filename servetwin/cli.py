@@ -15,6 +15,7 @@ _YOUNG_OBJECTS = 50_000
 """New objects after which Python looks for garbage in cycles. What a command imports and reads is none: to look through
 it after every 700 objects takes a tenth of the time in which it starts."""
 
+_AGAIN_S = 0.02
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
@@ -27,6 +28,8 @@ def main() -> None:
         from servetwin.usage import usage_problem
         from simcore.core.errors import ServetwinError
     _settle_streams()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _terminate)
     try:
         code = app(prog_name="servetwin", standalone_mode=False)
@@ -72,6 +75,23 @@ def _ending_at_once_on_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise ``KeyboardInterrupt``, once no module is in the middle of being imported."""
+    if _importing(frame):
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        return
+    raise KeyboardInterrupt
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -244,6 +244,7 @@ def test_a_base_install_pulls_nothing_heavy():
 LIVE_COMMANDS = (
     "calibrate_command.py",
     "calibration.py",
+    "calibration_collectives.py",
     "calibration_targets.py",
     "chat_command.py",
     "clock_names.py",
@@ -331,6 +332,27 @@ def test_an_interrupt_while_modules_are_imported_is_quiet(after_s, scenario_file
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (130, b"")
+
+
+def test_an_interrupt_in_a_late_import_that_swallows_it_is_not_lost(tmp_path):
+    (tmp_path / "swallowing.py").write_text(
+        "import os, signal, time\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(0.1)\nexcept BaseException:\n    pass\n"
+    )
+    code = (
+        "import sys, time; from servetwin import app, cli\n"
+        "app.app = lambda **_: (__import__('swallowing'), time.sleep(20))\n"
+        "cli.main()"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{REPOSITORY}:{tmp_path}"},
+        timeout=15,
+        check=False,
+        capture_output=True,
+    )
+    assert (process.returncode, process.stderr) == (130, b"")
 
 
 def test_an_interrupt_leaves_nothing_behind(scenario_file, tmp_path):
