@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.planning.problems import Problem, problem
-from benchmarks.planning.rows import add, start
+from benchmarks.planning.rows import add, resumed, start
 from experiments.planner.planning import CapacityPlan, make_plan
 from experiments.planner.search import Try
 from experiments.planner.space import SetUp
@@ -76,10 +76,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=20)
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--resume", action="store_true", help="go on after the problems that the table has")
     asked = parser.parse_args()
-    table = start("exhaustive.csv", NAMES)
+    table, there = resumed("exhaustive.csv", NAMES) if asked.resume else (start("exhaustive.csv", NAMES), 0)
     with closing(runner_of(asked.jobs)) as runner:
-        for number in range(asked.problems):
+        for number in range(there, asked.problems):
             add(table, NAMES, held(problem(number), runner))
 
 

@@ -17,6 +17,15 @@ def start(name: str, columns: Sequence[str]) -> Path:
     return path
 
 
+def resumed(name: str, columns: Sequence[str]) -> tuple[Path, int]:
+    """The table as it is, or a new one, and how many rows it has."""
+    path = RESULTS / name
+    if not path.is_file():
+        return start(name, columns), 0
+    with path.open(newline="", encoding="utf-8") as file:
+        return path, len(list(csv.DictReader(file)))
+
+
 def add(path: Path, columns: Sequence[str], row: Mapping[str, Any]) -> None:
     """One more row, which is printed too."""
     print(dict(row), flush=True)
