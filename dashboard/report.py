@@ -26,6 +26,7 @@ from dashboard.headline import (
 from dashboard.markup import facts, section, text
 from dashboard.page import figure_block, page
 from dashboard.pools_section import pools_section
+from dashboard.resilience_section import resilience_section
 from dashboard.verdict import verdict_section
 from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
@@ -49,6 +50,7 @@ def render_report(result: Result, title: str) -> str:
             slo_section(summary),
             latency_section(summary),
             pools_section(summary),
+            resilience_section(summary),
             _distributions(result),
             _over_time(result),
             _tenants(result),

@@ -21,6 +21,7 @@ from simcore.core.files import writing
 from simcore.core.result import Columns, Result
 from simcore.metrics.step_bins import time_passed
 from simcore.output.cluster_text import replica_name
+from simcore.output.fault_tracks import fault_events
 from simcore.output.transfer_tracks import track_names, transfer_events
 
 Event = dict[str, Any]
@@ -113,6 +114,7 @@ def _write(result: Result, stream: TextIO, max_events: int) -> None:
         map(_json, notes),
         _step_events(steps, kept_rows, changed, idle_after),
         map(_json, transfer_events(result.transfers, kept_transfers, _FIRST_REPLICA_PID)),
+        map(_json, fault_events(result.summary, _end_s(result), _FIRST_REPLICA_PID)),
         _request_events(requests, kept_requests, _us(_end_s(result))),
     ):
         for event in events:
