@@ -17,7 +17,7 @@ _FIGURES = {"mean": "Mean", **{key: percentile_name(key) for key in PERCENTILES}
 def title_block(title: str, scenario: dict[str, Any], summary: dict[str, Any]) -> str:
     """The title, what was simulated, and every warning and notice of the run."""
     cluster = scenario["cluster"]
-    if "pools" in cluster:
+    if "pools" in cluster or "scaling" in cluster:
         devices = replicas_of(cluster)
     else:
         devices = f"{cluster['replicas']} replica{'s' if cluster['replicas'] != 1 else ''} · {described(cluster)}"

@@ -4,6 +4,7 @@ from typing import Any
 
 from dashboard.formatting import number, seconds, share
 from dashboard.markup import facts, figure_of, section, text
+from simcore.output.cluster_text import replicas_seen
 
 _HEAD = (
     "Pool",
@@ -54,7 +55,7 @@ def _row(name: str, pool: dict[str, Any]) -> str:
     used = pool["utilisation"]
     kv = pool["kv"]
     cells = [
-        text(f"{pool['replicas']:,} × {pool['devices_per_replica']} {pool['accelerator']}"),
+        text(f"{replicas_seen(pool)} × {pool['devices_per_replica']} {pool['accelerator']}"),
         text(pool["role"]),
         text(pool["engine"]),
         number(pool["requests"]),

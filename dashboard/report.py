@@ -27,6 +27,7 @@ from dashboard.markup import facts, section, text
 from dashboard.page import figure_block, page
 from dashboard.pools_section import pools_section
 from dashboard.resilience_section import resilience_section
+from dashboard.service_section import service_section
 from dashboard.verdict import verdict_section
 from simcore.core.result import Result
 from simcore.metrics.distribution import cumulative_points
@@ -51,6 +52,7 @@ def render_report(result: Result, title: str) -> str:
             latency_section(summary),
             pools_section(summary),
             resilience_section(summary),
+            service_section(result),
             _distributions(result),
             _over_time(result),
             _tenants(result),

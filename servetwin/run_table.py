@@ -15,7 +15,7 @@ from simcore.core.result import Result
 from simcore.metrics.definitions import PERCENTILES
 from simcore.metrics.metric import Figure, Latency, Rate
 from simcore.metrics.registry import latencies, lines
-from simcore.output.cluster_text import replicas_of
+from simcore.output.cluster_text import replicas_of, replicas_seen
 
 _MOST_TENANTS = 10
 """Tenants that are printed, those with the most requests."""
@@ -42,6 +42,10 @@ def print_run(result: Result, console: Console) -> None:
             console.print(line, soft_wrap=True)
     for update in summary.get("updates", ()):
         console.print(_update(update))
+    if "scaling" in summary:
+        console.print(_scaling(summary), soft_wrap=True)
+    if summary["slo"]:
+        console.print(_service(summary["service"]), soft_wrap=True)
     if "handover" in summary:
         console.print(_handover(summary["handover"]), soft_wrap=True)
     if "migration" in summary:
@@ -176,7 +180,7 @@ def _pools(pools: dict[str, Any]) -> Table:
         busy, hit_rate = pool["utilisation"]["busy_share"], pool["kv"]["prefix_hit_rate"]
         table.add_row(
             escape(name),
-            f"{pool['replicas']:,} × {pool['devices_per_replica']} {pool['accelerator']}",
+            f"{replicas_seen(pool)} × {pool['devices_per_replica']} {pool['accelerator']}",
             f"{pool['requests']:,}",
             *(figure(pool["ttft_s"][key]) for key in ("mean", "p99")),
             *("-" if share is None else f"{share:.1%}" for share in (busy, used, hit_rate)),
@@ -220,6 +224,31 @@ def _update(figures: dict[str, Any]) -> str:
 def _counted(names: Iterable[str]) -> str:
     """Each name with how often it comes."""
     return ", ".join(f"{count:,} {name}" for name, count in sorted(Counter(names).items()))
+
+
+def _scaling(summary: dict[str, Any]) -> str:
+    """How replicas came and went, and what that cost."""
+    figures, cost = summary["scaling"], summary["cost"]
+    reclaimed = (
+        f"; {figures['reclaimed']:,} instances taken back, {figures['interrupted_requests']:,} requests interrupted"
+        if figures["reclaimed"]
+        else ""
+    )
+    per_request = cost["usd_per_good_request"]
+    price = "" if per_request is None else f", {figure(per_request)} USD per successful request"
+    range_of, starts = f"{figures['least_replicas']:,} to {figures['most_replicas']:,}", figures["starts"]
+    mean, start = summary["service"]["mean_replicas"], f" of {figure(figures['start_s']['mean'])} s" if starts else ""
+    return (
+        f"replicas: {range_of}, {mean:.2f} on average; {starts:,} cold starts{start}, {figures['wakes']:,} wakes"
+        f"{reclaimed}; {cost['usd']:.4g} USD{price}"
+    )
+
+
+def _service(figures: dict[str, Any]) -> str:
+    """How the error budget went."""
+    shares, spent = figures["regime_shares"], figures["error_budget_spent"]
+    regimes = ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share is not None)
+    return f"error budget: {'no data' if spent is None else f'{spent:.1%} spent'}; {regimes or 'no data'} of the time"
 
 
 def _handover(figures: dict[str, Any]) -> str:

@@ -70,7 +70,7 @@ def _axes(x_title: str, y_titles: Sequence[str]) -> dict[str, dict[str, Any]]:
             {"anchor": y, "domain": [0.0, 1.0]} | _X_AXIS | (inner if panel < lowest else last)
         )
         axes[y.replace("y", "yaxis")] = (
-            {"anchor": x, "domain": [below, below + height]} | _Y_AXIS | {"title": _title(y_title)}
+            {"anchor": x, "domain": [below, min(below + height, 1.0)]} | _Y_AXIS | {"title": _title(y_title)}
         )
     return axes
 
@@ -87,7 +87,15 @@ def tint(colour: str, opacity: float = 0.16) -> str:
 
 def shade(figure: go.Figure, from_s: float, to_s: float) -> None:
     """Grey out a stretch of time in all panels."""
-    grey = {"type": "rect", "fillcolor": tint(GREY, 0.14), "line": {"width": 0}, "layer": "below"}
+    for shape in stretch(figure, from_s, to_s, tint(GREY, 0.14)):
+        figure.add_shape(shape)
+
+
+def stretch(figure: go.Figure, from_s: float, to_s: float, colour: str) -> list[dict[str, Any]]:
+    """The shapes that lay a stretch of time below all panels in a colour."""
+    colouring = {"type": "rect", "fillcolor": colour, "line": {"width": 0}, "layer": "below"}
+    found = []
     for axis in figure.select_yaxes():
         x, y = axis.anchor, axis.plotly_name.replace("yaxis", "y")
-        figure.add_shape(grey | {"xref": x, "x0": from_s, "x1": to_s, "yref": f"{y} domain", "y0": 0, "y1": 1})
+        found.append(colouring | {"xref": x, "x0": from_s, "x1": to_s, "yref": f"{y} domain", "y0": 0, "y1": 1})
+    return found

@@ -24,6 +24,11 @@ class Routing(ABC):
     }
     follows_requests: ClassVar[bool] = False
     """Whether ``sent`` and ``ended`` are told of every request that a replica takes in, and of its end."""
+    knows_places: ClassVar[bool] = True
+    """Whether a replica's index means the same in every call. If not, only those that take requests are to choose from.
+
+    If it does, a request for a replica that takes none goes to the one with the fewest requests.
+    """
 
     follows_blocks: ClassVar[bool] = False
     """Whether ``stored`` and ``removed`` are told of the blocks in prefix caches, ``delay_s`` after it happened."""
@@ -43,6 +48,10 @@ class Routing(ABC):
     def ended(self, request: RoutedRequestView, replica: int) -> None:
         """Take note that a request is gone from a replica: complete, dropped, or given up by its client."""
 
+    def note_open(self, replica: int, is_open: bool) -> None:
+        """Take note that a replica takes requests from now on, or none."""
+        return
+
     def stored(self, replica: int, key: int) -> None:
         """Take note that a replica has a block of this key in its prefix cache."""
 
@@ -56,6 +65,7 @@ class LoadAware(Routing):
 
     follows_requests: ClassVar[bool] = True
     _loads: Loads | None = field(default=None, init=False, repr=False)
+    _closed: set[int] = field(default_factory=set, init=False, repr=False)
 
     def load(self, request: RoutedRequestView) -> int:
         """What a request adds to the load of its replica until it ends."""
@@ -64,8 +74,17 @@ class LoadAware(Routing):
     def loads(self, replicas: Sequence[RouterView]) -> Loads:
         """The books, opened with the first request."""
         if self._loads is None:
-            self._loads = Loads(len(replicas))
+            self._loads = Loads(len(replicas), self._closed)
         return self._loads
+
+    def note_open(self, replica: int, is_open: bool) -> None:
+        """Open or close its books."""
+        if is_open:
+            self._closed.discard(replica)
+        else:
+            self._closed.add(replica)
+        if self._loads is not None:
+            self._loads.note_open(replica)
 
     def sent(self, request: RoutedRequestView, replica: int) -> None:
         """Add the request."""

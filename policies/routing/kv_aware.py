@@ -68,5 +68,6 @@ class KvAware(LoadAware):
         loads, keys = self.loads(replicas), replicas[0].prefix_keys(request)
         weight = self.overlap_weight * request.prompt_tokens
         costs = {loads.least: weight}
-        costs |= {replica: weight * (1 - blocks / len(keys)) for replica, blocks in self.cached_blocks(keys)}
+        cached = ((replica, blocks) for replica, blocks in self.cached_blocks(keys) if loads.is_open(replica))
+        costs |= {replica: weight * (1 - blocks / len(keys)) for replica, blocks in cached}
         return min(costs, key=lambda replica: (costs[replica] + loads.of[replica], loads.key(replica)))

@@ -1,17 +1,20 @@
 """Books of what each replica has to do, kept by a router that hears of every request sent and ended."""
 
+from collections.abc import Set
 from heapq import heapify, heappop, heappush
 
 
 class Loads:
     """A load per replica, and which has the least; O(log replicas) a change, amortised.
 
-    Among equals the least is the one that got a request longest ago, at first the one of the lowest index.
+    Among equals the least is the one that got a request longest ago, at first the one of the lowest index. One that is
+    ``closed`` has the least only where all are.
     """
 
-    __slots__ = ("_heap", "_turn", "_turns", "of", "total")
+    __slots__ = ("_closed", "_heap", "_turn", "_turns", "of", "total")
 
-    def __init__(self, replicas: int) -> None:
+    def __init__(self, replicas: int, closed: Set[int] = frozenset()) -> None:
+        self._closed = closed
         self.of = [0] * replicas
         self.total = 0
         self._turns = [replica - replicas for replica in range(replicas)]
@@ -22,9 +25,22 @@ class Loads:
     def least(self) -> int:
         """The replica with the least load."""
         heap = self._heap
-        while not self._stands(heap[0]):
+        while heap and not self._stands(heap[0]):
             heappop(heap)
-        return heap[0][2]
+        return heap[0][2] if heap else min(range(len(self.of)), key=self.key)
+
+    @property
+    def open_replicas(self) -> int:
+        """How many take requests."""
+        return len(self.of) - len(self._closed)
+
+    def is_open(self, replica: int) -> bool:
+        """Whether a replica takes requests."""
+        return replica not in self._closed
+
+    def note_open(self, replica: int) -> None:
+        """Look anew whether a replica takes requests."""
+        self._change(replica, 0)
 
     def key(self, replica: int) -> tuple[int, int]:
         """By what replicas are compared: the load, then when it last grew."""
@@ -51,4 +67,4 @@ class Loads:
 
     def _stands(self, entry: tuple[int, int, int]) -> bool:
         load, turn, replica = entry
-        return self.of[replica] == load and self._turns[replica] == turn
+        return self.of[replica] == load and self._turns[replica] == turn and replica not in self._closed

@@ -46,14 +46,14 @@ class PrefixAffinity(LoadAware):
 
     def _choice(self, loads: Loads, keys: Sequence[int]) -> tuple[int, int]:
         """The replica, and how many blocks of the prompt it was sent before."""
-        cap = ceil(self.load_cap * (loads.total + 1) / len(loads.of)) + self.spare_requests
+        cap = ceil(self.load_cap * (loads.total + 1) / max(loads.open_replicas, 1)) + self.spare_requests
         asked: tuple[int, ...] = ()
         for place in range(len(keys) - 1, -1, -1):
             holders = self._holders.get(keys[place], ())
             if holders == asked:
                 continue
             asked = holders
-            open_to = [each for each in holders if loads.of[each] < cap]
+            open_to = [each for each in holders if loads.of[each] < cap and loads.is_open(each)]
             if open_to:
                 return min(open_to, key=loads.key), place + 1
         return loads.least, 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.bounds import MOST_SEED, check_range
 from policies.chance import uniform
@@ -17,6 +18,8 @@ class Random(Routing):
     """
 
     seed: int = 0
+
+    knows_places: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_range(self, 0, MOST_SEED, "seed")

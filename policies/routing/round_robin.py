@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from policies.routing import Routing
 from policies.views import RoutedRequestView, RouterView
@@ -15,6 +16,8 @@ class RoundRobin(Routing):
     """
 
     _next: int = field(default=0, init=False, repr=False)
+
+    knows_places: ClassVar[bool] = False
 
     def choose(self, request: RoutedRequestView, replicas: Sequence[RouterView]) -> int:
         """The next in turn."""

@@ -12,7 +12,8 @@ from policies.views import RoutedRequestView, RouterView
 class SessionSticky(LoadAware):
     """Send all requests of a session where its first went: to the replica that then had the fewest requests.
 
-    A request of no session goes to the replica with the fewest. The `most_sessions` used last are remembered.
+    A session whose replica takes no requests moves for good. A request of no session goes to the replica with the
+    fewest. The `most_sessions` used last are remembered.
 
     Source: session affinity of HAProxy and other load balancers.
     """
@@ -29,7 +30,7 @@ class SessionSticky(LoadAware):
         if session is None:
             return loads.least
         chosen = homes.pop(session, None)
-        if chosen is None:
+        if chosen is None or not loads.is_open(chosen):
             chosen = loads.least
         homes[session] = chosen
         if len(homes) > self.most_sessions:

@@ -28,6 +28,7 @@ class SloAware(Routing):
     candidates: int = 4
     seed: int = 0
 
+    knows_places: ClassVar[bool] = False
     from_objectives: ClassVar[Mapping[str, str]] = {"ttft_s": "ttft_s"}
 
     def __post_init__(self) -> None:

@@ -92,7 +92,7 @@ def build_cluster(
     check: bool,
 ) -> SimulatedCluster:
     """All replicas of all pools, their prefix caches warmed up, ready for requests."""
-    alone = sum(pool.replicas for pool in pools) == 1
+    alone = sum(pool.replicas for pool in pools) == 1 and pools[0].scenario.cluster.scaling is None
     groups: list[ReplicaGroup] = []
     configs: list[ReplicaConfig] = []
     first = 0

@@ -7,7 +7,7 @@ from simcore.build.grouping import grouped_routing
 from simcore.build.pool import PreparedPool
 from simcore.build.turns import turns_of
 from simcore.core.clock import to_ns
-from simcore.core.errors import InputError
+from simcore.core.errors import InputError, ServetwinError
 from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario
 from simcore.scenario.policy_choice import build_policy
@@ -64,6 +64,21 @@ def _check_pool(field: str, pool: PreparedPool) -> None:
         raise InputError(f"{field}.scheduler.batching", batching, "one without turns where KV is handed over")
     if scenario.memory.tiers or scenario.memory.reservation != "none":
         raise InputError(f"{field}.memory", "tiers or a reservation", "neither where KV is handed over")
+
+
+def check_routing(scenario: Scenario) -> None:
+    """Raise ``ServetwinError`` for a routing policy that cannot choose among so many replicas."""
+    cluster = scenario.cluster
+    by_role = [(pool.role, pool.places) for pool in cluster.pools or ()] or [("mixed", cluster.places)]
+    decoding = sum(replicas for role, replicas in by_role if role == "decode")
+    policies = [("cluster.routing", cluster.routing, sum(replicas for _, replicas in by_role) - decoding)]
+    if cluster.handover is not None:
+        policies.append(("cluster.handover.routing", cluster.handover.routing, decoding))
+    for field, section, replicas in policies:
+        try:
+            build_policy("routing", section, field).check_replicas(replicas)
+        except ValueError as error:
+            raise ServetwinError(f"{field}.{error}.") from error
 
 
 def entry_stage(

@@ -22,7 +22,7 @@ def loses_requests(faults: Sequence[FaultSection] | None) -> bool:
 def can_withdraw(scenario: Scenario) -> bool:
     """Whether requests can be taken from a replica before they have ended."""
     hedges = scenario.gateway is not None and scenario.gateway.hedging is not None
-    return hedges or loses_requests(scenario.faults)
+    return hedges or loses_requests(scenario.faults) or scenario.cluster.takes_back
 
 
 def paces(scenario: Scenario, replicas: int) -> dict[int, Pace]:

@@ -28,7 +28,8 @@ _CHANCE_OF_POISON = 7
 def check_faults(scenario: Scenario, pools: Sequence[PreparedPool]) -> None:
     """Raise ``InputError`` for faults of replicas that are not there, or that cannot be taken out of a run."""
     if not scenario.faults:
-        if scenario.retries is not None and not scenario.retries.of_rejected:
+        takes = scenario.cluster.takes_back or (scenario.retries is not None and scenario.retries.of_rejected)
+        if scenario.retries is not None and not takes:
             raise InputError("retries.attempts", scenario.retries.attempts, "no retries without faults")
         return
     replicas = sum(pool.replicas for pool in pools)
@@ -60,7 +61,7 @@ def build_faults(
     resending: Resending | None,
 ) -> Faults | None:
     """What makes things go wrong, None where nothing does; faults after the end of the run are left out."""
-    if not scenario.faults:
+    if not scenario.faults and not scenario.cluster.takes_back:
         return None
     assert resending is not None
     replicas = len(cluster.replicas)

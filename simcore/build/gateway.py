@@ -51,7 +51,7 @@ def check_gateway(scenario: Scenario, pools: Sequence[PreparedPool], workload: W
 def build_gateway(scenario: Scenario, stage: Stage, clock: Clock, recorder: Recorder) -> Gateway:
     """The parts that a scenario states."""
     section, gateway = scenario.gateway or GatewaySection(), Gateway()
-    if scenario.faults or scenario.retries is not None:
+    if scenario.faults or scenario.retries is not None or scenario.cluster.takes_back:
         gateway.resending = Resending(clock, recorder, _resend_config(scenario.retries or Retries()))
     if section.hedging is not None:
         gateway.hedges = Hedges(clock, stage, build_policy("hedging", section.hedging, "gateway.hedging"))

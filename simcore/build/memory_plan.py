@@ -192,6 +192,11 @@ class MemoryPlan:
         return self.request_blocks // self.demand.data_parallel_ranks
 
     @property
+    def replica_weight_bytes(self) -> int:
+        """Weights of all accelerators of a replica."""
+        return sum(budget.weight_bytes for budget in self.budgets) * self.ranks * self.copies
+
+    @property
     def watermark_blocks(self) -> int:
         """KV blocks that must stay free when a request is admitted beside others."""
         return self._watermark_of(self.request_blocks)

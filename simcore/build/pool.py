@@ -69,8 +69,8 @@ class PreparedPool:
 
     @property
     def replicas(self) -> int:
-        """How many there are."""
-        return self.scenario.cluster.replicas
+        """How many there can be at once."""
+        return self.scenario.cluster.places
 
     @property
     def kv_bytes_per_token(self) -> int:

@@ -11,7 +11,7 @@ from policies.admission import Admission
 from simcore.build.assumed import assumed, too_long_a_context
 from simcore.build.block_events import check_block_events
 from simcore.build.cluster import SimulatedCluster, build_cluster
-from simcore.build.disaggregation import build_handovers, check_roles, entry_stage
+from simcore.build.disaggregation import build_handovers, check_roles, check_routing, entry_stage
 from simcore.build.faults import build_faults, check_faults
 from simcore.build.gateway import build_gateway, check_gateway
 from simcore.build.grouping import check_assignment
@@ -19,6 +19,7 @@ from simcore.build.memory_plan import MemoryPlan
 from simcore.build.migration import build_migrations, check_migration
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.build.recurrent_state import state_notices
+from simcore.build.scaling import build_fleets, check_scaling
 from simcore.build.updates import build_updates, check_updates
 from simcore.core.clock import to_ns
 from simcore.core.errors import InputError, ServetwinError, UnknownNameError
@@ -36,6 +37,7 @@ from simcore.metrics.summary import summarise
 from simcore.metrics.tables import request_table, step_table
 from simcore.metrics.transfers import transfer_table
 from simcore.models import ModelSpec, load_model
+from simcore.recording.fleet_log import FleetLog
 from simcore.recording.recorder import Recorder
 from simcore.scenario import Scenario, parse_scenario
 from simcore.scenario.paths import with_absolute_paths
@@ -96,7 +98,7 @@ class Simulation:
         """
         scenario = with_absolute_paths(parse_scenario(document), base_dir)
         spec = load_model(scenario.model) if spec is None else spec
-        _check_routing(scenario)
+        check_routing(scenario)
         workload = build_workload(scenario.workload, scenario.seed, base_dir)
         pools = tuple(prepare_pools(scenario, spec, workload))
         check_roles(scenario, pools, workload)
@@ -106,6 +108,7 @@ class Simulation:
         check_gateway(scenario, pools, workload)
         check_assignment(scenario, pools)
         check_updates(scenario, pools)
+        check_scaling(scenario, pools)
         return cls(scenario, workload, _max_context_tokens(scenario, pools), pools)
 
     def of_pool(self, name: str) -> "Simulation":
@@ -167,9 +170,10 @@ class Simulation:
         gateway = build_gateway(scenario, entry, clock, recorder)
         faults = build_faults(scenario, cluster, entry, handovers, clock, gateway.resending)
         updates = build_updates(scenario, self.pools, cluster, entry, clock)
+        fleets = build_fleets(self.pools, cluster, entry, faults, clock, recorder)
         limit = self.max_context_tokens
         moving = build_migrations(scenario, self.pools, entry, clock, recorder)
-        return Router(clock, entry, limit, recorder, admission, handovers, gateway, faults, updates, moving)
+        return Router(clock, entry, limit, recorder, admission, handovers, gateway, faults, updates, moving, fleets)
 
     def _send(self, clock: Clock, router: Router, progress: Progress | None) -> SessionSender | None:
         """Have the requests of the workload sent; returns who sends those of sessions."""
@@ -206,7 +210,7 @@ class Simulation:
             requests = with_handovers(requests, handovers)
         facts = RunFacts(
             scenario=scenario,
-            pools=tuple(self._pool_facts(cluster)),
+            pools=tuple(self._pool_facts(cluster, router.fleet_logs)),
             first_tokens=recorder.first_tokens_after(to_ns(scenario.measurement.warmup_s)),
             notices=tuple(dict.fromkeys(self._notices(notices, requests))),
             warnings=tuple(
@@ -222,7 +226,7 @@ class Simulation:
             measured_on=measured_on,
             handovers=handovers,
             migrations=router.migration_log,
-            faults=router.fault_records,
+            faults=router.fault_records if scenario.faults else None,
             gateway=router.gateway,
             updates=router.update_records,
             adapter_loads=cluster.adapter_loads,
@@ -230,12 +234,13 @@ class Simulation:
         )
         gaps = [batch.log.gaps.gaps.chunks() for batch in cluster.batches]
         all_gaps = merged([chunk for chunks in gaps for chunk in chunks])
-        summary = summarise(facts, requests, steps, gaps, all_gaps, started)
-        return Result(scenario.document(), summary, requests, steps, cumulative_points_of_gaps(all_gaps), transfers)
+        summary, fleet, service = summarise(facts, requests, steps, gaps, all_gaps, started)
+        points = cumulative_points_of_gaps(all_gaps)
+        return Result(scenario.document(), summary, requests, steps, points, transfers, fleet, service)
 
-    def _pool_facts(self, cluster: SimulatedCluster) -> Iterator[PoolFacts]:
+    def _pool_facts(self, cluster: SimulatedCluster, fleets: Mapping[int, FleetLog]) -> Iterator[PoolFacts]:
         first = 0
-        for pool, group in zip(self.pools, cluster.pools, strict=True):
+        for number, (pool, group) in enumerate(zip(self.pools, cluster.pools, strict=True)):
             yield PoolFacts(
                 name=pool.name,
                 role=pool.role,
@@ -251,6 +256,7 @@ class Simulation:
                 peak_used_blocks=max(batch.scheduler.memory.peak_used_blocks for batch in group.batches),
                 offloadings=group.offloadings,
                 pipelines=group.pipelines,
+                fleet=fleets.get(number),
             )
             first += pool.replicas
 
@@ -270,20 +276,6 @@ class Simulation:
         yield from of_sessions
         for pool in self.pools:
             yield from pool.memory.notices(tokens)
-
-
-def _check_routing(scenario: Scenario) -> None:
-    cluster = scenario.cluster
-    by_role = [(pool.role, pool.replicas) for pool in cluster.pools or ()] or [("mixed", cluster.replicas)]
-    decoding = sum(replicas for role, replicas in by_role if role == "decode")
-    policies = [("cluster.routing", cluster.routing, sum(replicas for _, replicas in by_role) - decoding)]
-    if cluster.handover is not None:
-        policies.append(("cluster.handover.routing", cluster.handover.routing, decoding))
-    for field, section, replicas in policies:
-        try:
-            build_policy("routing", section, field).check_replicas(replicas)
-        except ValueError as error:
-            raise ServetwinError(f"{field}.{error}.") from error
 
 
 def _by_request(progress: Progress, samples: int) -> Progress:

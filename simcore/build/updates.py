@@ -28,6 +28,7 @@ def check_updates(scenario: Scenario, pools: Sequence[PreparedPool]) -> None:
             "it is the same": old is new,
             "their models differ": old.spec.name != new.spec.name,
             "their accelerators differ": old.accelerator != new.accelerator,
+            "replicas come and go": (old.scenario.cluster.scaling or new.scenario.cluster.scaling) is not None,
             "pools hand requests over": any(pool.role != "mixed" for pool in pools),
             "pipeline stages have batches in flight": old.pipeline is not None or new.pipeline is not None,
             "memory.tiers outlive a replica": bool(old.scenario.memory.tiers or new.scenario.memory.tiers),

@@ -17,7 +17,8 @@ class Result:
     order of time; both are dictionaries of equally long arrays, so that ``pandas.DataFrame(result.requests)`` works.
     Times are seconds from the start of the run; what never came to be is NaN. ``token_gaps`` is the distribution of
     the gaps between tokens (ITL), thinned out: ``value_s``, ascending, and the ``share`` of all gaps up to it.
-    ``transfers`` has one row per transfer between GPU memory and what lies below.
+    ``transfers`` has one row per transfer between GPU memory and what lies below, ``fleet`` one per phase of a replica,
+    ``service`` one per span of time with what became of its requests.
     """
 
     scenario: dict[str, Any]
@@ -26,6 +27,8 @@ class Result:
     steps: Columns
     token_gaps: Columns
     transfers: Columns = field(default_factory=dict)
+    fleet: Columns = field(default_factory=dict)
+    service: Columns = field(default_factory=dict)
 
     def __str__(self) -> str:
         counts, metrics = self.summary["counts"], self.summary["metrics"]

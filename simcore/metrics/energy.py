@@ -10,6 +10,7 @@ from typing import Any
 
 from simcore.metrics.metric import Figure
 from simcore.metrics.run_facts import PoolFacts, RunFacts
+from simcore.recording.fleet_log import PHASES
 
 PRODUCTS_AT_LIMIT = 0.7
 """The share of peak operations at which a device draws its limit: 685 of 989 TFLOP/s at 690 W, as h100-sxm's datasheet
@@ -54,9 +55,18 @@ def energy(facts: RunFacts, end_s: float, output_tokens_per_s: float | None) -> 
 
 
 def _mean_power_w(pool: PoolFacts, end_s: float) -> float:
-    device, batch_s = pool.accelerator, end_s * pool.batches
+    device, per_replica = pool.accelerator, pool.scenario.cluster.devices_per_replica
+    if pool.fleet is None:
+        return pool.replicas * per_replica * (device.idle_w + _loaded_w(pool, end_s * pool.batches))
+    present_s, computing_s = pool.fleet.seconds_in(PHASES, 0.0, end_s), pool.replica_s(end_s)
+    loaded_w = _loaded_w(pool, computing_s) if computing_s else 0.0
+    return per_replica * (present_s * device.idle_w + computing_s * loaded_w) / end_s
+
+
+def _loaded_w(pool: PoolFacts, batch_s: float) -> float:
+    """What a device draws beyond its idle power, on average over the time in which it could compute."""
+    device = pool.accelerator
     computed = sum(each.flops(pool.cost) for each in pool.work) / (pool.cost.peak_flops_per_s * batch_s)
     moved = sum(each.moved_bytes(pool.cost) for each in pool.work) / (device.memory_bandwidth_bytes_per_s * batch_s)
     share = min(computed / PRODUCTS_AT_LIMIT + MEMORY_AT_FULL_RATE * moved, 1.0)
-    devices = pool.replicas * pool.scenario.cluster.devices_per_replica
-    return devices * (device.idle_w + share * (device.tdp_w - device.idle_w))
+    return share * (device.tdp_w - device.idle_w)

@@ -17,7 +17,9 @@ def kv_figures(facts: RunFacts, requests: Columns, steps: Columns, end_s: float)
     # Within a row blocks grow about evenly.
     mean_blocks = (steps["used_blocks"] + steps["used_blocks_at_end"]) / 2
     held = float((mean_blocks * _until_next_s(steps)).sum())
-    all_blocks = sum(pool.total_blocks * pool.replicas for pool in pools)
+    block_s = sum(pool.total_blocks * pool.replicas for pool in pools) * end_s
+    if not facts.fixed:
+        block_s = sum(pool.total_blocks * pool.replica_s(end_s) for pool in pools)
     admitted = requests["first_scheduled_s"] >= warmup_s
     hit_rate = prefix_hit_rate(requests["cached_tokens"][admitted], requests["prompt_tokens"][admitted])
     given = {pool.scenario.memory.num_gpu_blocks is not None for pool in pools}
@@ -29,7 +31,7 @@ def kv_figures(facts: RunFacts, requests: Columns, steps: Columns, end_s: float)
         ),
         "bytes_per_token": common(pool.kv_bytes_per_token for pool in pools),
         "peak_used_blocks": max(pool.peak_used_blocks for pool in pools),
-        "mean_used_share": held / (all_blocks * end_s) if end_s else None,
+        "mean_used_share": held / block_s if block_s else None,
         "prefix_hit_rate": hit_rate if any(pool.scenario.memory.prefix_caching for pool in pools) else None,
         "tiers": tier_figures(facts.offloadings, requests, admitted),
         "source": "partly given" if len(given) > 1 else "given" if True in given else "computed",

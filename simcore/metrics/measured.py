@@ -6,6 +6,7 @@ requests arrive for less than a twentieth of the measured window, as in a batch 
 the run is about, and both windows are the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +26,7 @@ class MeasuredRun:
 
     ``good`` marks the requests that finished within every stated limit, ``bad`` those that are known to have missed
     one. ``emitted_tokens`` are the output tokens that came in the measured window, of all samples and whatever became
-    of their requests.
+    of their requests. ``spent_usd`` tells what the machines cost from a time on for so long, both in seconds.
     """
 
     scenario: Scenario
@@ -36,7 +37,7 @@ class MeasuredRun:
     good: Mask
     bad: Mask
     emitted_tokens: int
-    usd_per_h: float
+    spent_usd: Callable[[float, float], float]
     arrivals_end_s: float = field(init=False)
     _emitted_until: tuple[Float64Array, Float64Array] = field(init=False)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from simcore.core.result import Columns
 from simcore.metrics.arrays import Mask
+from simcore.metrics.fleets import fleet_figures
 from simcore.metrics.kv_memory import kv_figures
 from simcore.metrics.run_facts import PoolFacts, RunFacts
 from simcore.metrics.statistics import brief
@@ -30,7 +31,7 @@ def _figures(facts: RunFacts, pool: PoolFacts, requests: Columns, steps: Columns
     used = utilisation(alone, own_requests, own_steps, end_s)
     if pool.role != "mixed":
         used["mean_waiting_requests"] = None  # requests are elsewhere for part of their time
-    return {
+    figures = {
         "first_replica": pool.first_replica,
         "replicas": pool.replicas,
         "accelerator": pool.accelerator.name,
@@ -42,9 +43,10 @@ def _figures(facts: RunFacts, pool: PoolFacts, requests: Columns, steps: Columns
         **{name: brief(own_requests[name][arrived]) for name in _LATENCIES},
         "utilisation": used,
         "kv": kv_figures(alone, own_requests, own_steps, end_s),
-        "usd_per_h": pool.usd_per_h,
-        "usd": pool.usd_per_h * end_s / 3600,
+        "usd_per_h": alone.usd_per_h(end_s),
+        "usd": alone.usd(0.0, end_s),
     }
+    return figures if alone.fixed else {**figures, "scaling": fleet_figures(alone, end_s)}
 
 
 def _rows(columns: Columns, own: Mask) -> Columns:

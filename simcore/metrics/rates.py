@@ -47,7 +47,14 @@ def attainment(run: MeasuredRun) -> float | None:
 def usd_per_million_output_tokens(run: MeasuredRun) -> float | None:
     """What a million output tokens cost while requests arrived; None if none came."""
     tokens = float(run.emitted_by_span(np.array([run.start_s, run.arrivals_end_s]))[0]) if run.arrivals_s else 0.0
-    return run.usd_per_h * run.arrivals_s / 3600 / tokens * 1e6 if tokens else None
+    return run.spent_usd(run.start_s, run.arrivals_s) / tokens * 1e6 if tokens else None
+
+
+def usd_per_good_request(run: MeasuredRun) -> float | None:
+    """What a request cost that arrived while requests arrived and finished within every limit; None without any."""
+    arrival_s = run.requests["arrival_s"]
+    good = int((run.good & run.arrived & (arrival_s <= run.start_s + run.arrivals_s)).sum())
+    return run.spent_usd(run.start_s, run.arrivals_s) / good if good else None
 
 
 def _arrived(times_s: Float64Array, edges_s: Float64Array) -> Float64Array:

@@ -102,6 +102,48 @@ RESOURCES = (
         compared=True,
     ),
     Figure(
+        name="usd_per_good_request",
+        short="cost of a good request",
+        title="Cost of a successful request",
+        definition="price of the window of arrivals over the requests that arrived in it and finished within all "
+        "limits",
+        unit="USD",
+        place="cost.usd_per_good_request",
+        of_run=rates.usd_per_good_request,
+        line="cost",
+    ),
+    Figure(
+        name="mean_replicas",
+        short="replicas",
+        title="Mean replicas",
+        definition="replicas that take requests, averaged over the whole run",
+        unit="replicas",
+        place="service.mean_replicas",
+        line="cost",
+    ),
+    Figure(
+        name="error_budget_spent",
+        short="error budget",
+        title="Error budget spent",
+        definition="share of the requests that miss an objective over the share that may, of the objective for which "
+        "it is greatest; above 1 it is missed",
+        unit="budgets",
+        place="service.error_budget_spent",
+        line="goodput",
+        needs_slo=True,
+    ),
+    Figure(
+        name="red_share",
+        short="red",
+        title="Time in the red regime",
+        definition="share of 60 spans of the window of arrivals in which the error budget burns more than 6 times as "
+        "fast as it may",
+        unit=SHARE,
+        place="service.regime_shares.red",
+        line="goodput",
+        needs_slo=True,
+    ),
+    Figure(
         name="jain_index",
         short="Jain's fairness",
         title="Jain's index",

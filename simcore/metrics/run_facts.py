@@ -11,6 +11,7 @@ from simcore.cost.step_cost import StepCost
 from simcore.cost.work import WorkCounter
 from simcore.hardware import Accelerator
 from simcore.metrics.arrays import Int64Array, Mask
+from simcore.recording.fleet_log import ASLEEP, AT_FULL_PRICE, DRAINING, SERVING, FleetLog
 from simcore.recording.handover_log import HandoverRow
 from simcore.recording.migration_log import MigrationLog
 from simcore.scenario import Scenario
@@ -26,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """What the tables do not say of like replicas, which are numbered from ``first_replica``.
+    """What the tables do not say of like replicas, which are numbered from ``first_replica``; they may come and go.
 
     ``scenario`` has the pool as its whole cluster; ``name`` is empty where no pools are stated.
     """
@@ -45,11 +46,12 @@ class PoolFacts:
     peak_used_blocks: int
     offloadings: tuple[Offloading, ...] = ()
     pipelines: tuple[Pipeline, ...] = ()
+    fleet: FleetLog | None = None
 
     @property
     def replicas(self) -> int:
-        """How many there are."""
-        return self.scenario.cluster.replicas
+        """How many there are, or can be at once where they come and go."""
+        return self.scenario.cluster.places
 
     @property
     def batches(self) -> int:
@@ -79,6 +81,20 @@ class PoolFacts:
     def usd_per_h(self) -> float:
         """The price of all accelerators of the pool."""
         return self.price_usd_per_h * self.replicas * self.scenario.cluster.devices_per_replica
+
+    def usd(self, start_s: float, length_s: float) -> float:
+        """What the pool costs from some time on: each instance from its start to its end."""
+        cluster = self.scenario.cluster
+        if self.fleet is None or cluster.scaling is None:
+            return self.usd_per_h * length_s / 3600
+        full_s = self.fleet.seconds_in(AT_FULL_PRICE, start_s, start_s + length_s)
+        asleep_s = self.fleet.seconds_in([ASLEEP], start_s, start_s + length_s)
+        paid_s = full_s + cluster.scaling.warm_price_share * asleep_s
+        return self.price_usd_per_h * cluster.devices_per_replica * paid_s / 3600
+
+    def replica_s(self, end_s: float) -> float:
+        """Seconds of replicas that could compute."""
+        return end_s * self.replicas if self.fleet is None else self.fleet.seconds_in([SERVING, DRAINING], 0.0, end_s)
 
     def of_pool(self, rows: Columns) -> Mask:
         """The rows of a table that are of its replicas."""
@@ -125,9 +141,21 @@ class RunFacts:
         return " and ".join(dict.fromkeys(pool.price_source for pool in self.pools))
 
     @property
-    def usd_per_h(self) -> float:
-        """The price of all accelerators."""
-        return sum(pool.usd_per_h for pool in self.pools)
+    def fixed(self) -> bool:
+        """Whether all replicas are there for good."""
+        return all(pool.fleet is None for pool in self.pools)
+
+    def usd(self, start_s: float, length_s: float) -> float:
+        """What all pools cost from some time on."""
+        if self.fixed:
+            return sum(pool.usd_per_h for pool in self.pools) * length_s / 3600
+        return sum(pool.usd(start_s, length_s) for pool in self.pools)
+
+    def usd_per_h(self, end_s: float) -> float:
+        """The price of all accelerators; of those that come and go, on average until the end."""
+        if self.fixed or not end_s:
+            return sum(pool.usd_per_h for pool in self.pools)
+        return self.usd(0.0, end_s) * 3600 / end_s
 
     def of(self, pool: PoolFacts) -> "RunFacts":
         """The facts of one pool alone."""

@@ -12,8 +12,10 @@ import numpy as np
 from simcore.core.result import Columns
 from simcore.core.token_gaps import CountedGaps
 from simcore.metrics.energy import energy
+from simcore.metrics.error_budget import service_figures, service_table
 from simcore.metrics.fairness import fairness
 from simcore.metrics.faults import fault_figures
+from simcore.metrics.fleets import fleet_figures, fleet_table, mean_replicas
 from simcore.metrics.gateway import gateway_figures
 from simcore.metrics.groups import group_figures
 from simcore.metrics.handovers import handover_figures
@@ -49,10 +51,11 @@ def summarise(
     gaps: Sequence[Sequence[CountedGaps]],
     all_gaps: CountedGaps,
     started: float,
-) -> dict[str, Any]:
-    """The summary of a run that began at ``started`` on the wall clock (``time.perf_counter``).
+) -> tuple[dict[str, Any], Columns, Columns]:
+    """The summary of a run, and the tables ``fleet`` and ``service`` of its result.
 
-    ``gaps`` are the token gaps of each replica as chunks in order of time, ``all_gaps`` the same merged.
+    It began at ``started`` on the wall clock (``time.perf_counter``). ``gaps`` are the token gaps of each
+    replica as chunks in order of time, ``all_gaps`` the same merged.
     """
     scenario, end_s = facts.scenario, _end_s(facts, requests, steps)
     start_s = scenario.measurement.warmup_s
@@ -65,7 +68,7 @@ def summarise(
         good=kept_all(requests, scenario),
         bad=missed_any(requests, scenario, end_s),
         emitted_tokens=facts.first_tokens + int(all_gaps.counts.sum()),
-        usd_per_h=facts.usd_per_h,
+        spent_usd=facts.usd,
     )
     itl = of_gaps(gaps, all_gaps, _requests_with_gaps(requests, start_s))
     pricing = pricing_figures(facts, steps)
@@ -86,8 +89,8 @@ def summarise(
         "links": link_figures(facts.offloadings, facts.transfers, end_s),
         "utilisation": utilisation(facts, requests, steps, end_s),
         "cost": {
-            "usd_per_h": facts.usd_per_h,
-            "usd": facts.usd_per_h * end_s / 3600,
+            "usd_per_h": facts.usd_per_h(end_s),
+            "usd": facts.usd(0.0, end_s),
         },
         "pricing": pricing,
     }
@@ -111,6 +114,10 @@ def summarise(
         summary["updates"] = update_figures(facts.updates)
     if gateway := gateway_figures(facts.gateway, end_s):
         summary["gateway"] = gateway
+    if not facts.fixed:
+        summary["scaling"] = fleet_figures(facts, end_s)
+    fleet, service = fleet_table(facts.pools, end_s), service_table(facts, run)
+    summary["service"] = service_figures(service, run, mean_replicas(fleet, end_s))
     summary["cost"]["price_source"] = facts.price_source
     summary |= {"warnings": [*_warnings(run, summary), *facts.warnings], "notices": list(facts.notices)}
     wall_s = perf_counter() - started
@@ -127,7 +134,7 @@ def summarise(
             "numpy": version("numpy"),
         },
     }
-    return summary
+    return summary, fleet, service
 
 
 def _window(run: MeasuredRun, cut_off: bool) -> dict[str, Any]:

@@ -15,6 +15,8 @@ def utilisation(facts: RunFacts, requests: Columns, steps: Columns, end_s: float
     """The section ``utilisation`` of a summary."""
     work = [each for pool in facts.pools for each in pool.work]
     time_s = end_s * sum(pool.batches for pool in facts.pools)
+    if not facts.fixed:
+        time_s = sum(pool.replica_s(end_s) for pool in facts.pools)
     span_s = steps["end_s"] - steps["start_s"]
     busy_s = float(span_s.sum())
     step_count = sum(each.steps for each in work)
@@ -48,7 +50,10 @@ def _done(facts: RunFacts, of_pool: Callable[[PoolFacts], float]) -> float:
 
 def _possible(facts: RunFacts, end_s: float, peak_per_s: Callable[[PoolFacts], float]) -> float:
     """What all replicas could have done at their peaks."""
-    return sum(peak_per_s(pool) * (end_s * pool.batches) for pool in facts.pools)
+    return sum(
+        peak_per_s(pool) * (end_s * pool.batches if pool.fleet is None else pool.replica_s(end_s))
+        for pool in facts.pools
+    )
 
 
 def _pipeline(pipelines: Sequence[Pipeline], end_s: float) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simcore.scenario.sections import Devices
+
 
 def described(cluster: Mapping[str, Any]) -> str:
     """The accelerators of one replica, such as "2 h100-sxm" or "8 h100-sxm (tensor 4, pipeline 2)".
@@ -32,8 +34,13 @@ def pools_of(cluster: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def replica_count(cluster: Mapping[str, Any]) -> int:
-    """The replicas of all pools."""
-    return sum(int(pool.get("replicas", 1)) for pool in pools_of(cluster))
+    """The replicas of all pools, as many as there can be at once."""
+    return sum(_places(pool) for pool in pools_of(cluster))
+
+
+def _places(pool: Mapping[str, Any]) -> int:
+    stated = {name: pool[name] for name in Devices.model_fields if name in pool}
+    return Devices.model_validate(stated).places
 
 
 def replicas_of(cluster: Mapping[str, Any]) -> str:
@@ -44,7 +51,23 @@ def replicas_of(cluster: Mapping[str, Any]) -> str:
 def _like_replicas(pool: Mapping[str, Any]) -> str:
     count = int(pool.get("replicas", 1))
     name = f" ({pool['name']})" if "name" in pool else ""
-    return f"{count:,} replica{'' if count == 1 else 's'} × {described(pool)}{name}"
+    return f"{_number(pool)} replica{'' if count == 1 else 's'} × {described(pool)}{name}"
+
+
+def _number(pool: Mapping[str, Any]) -> str:
+    """How many replicas there are, or from how many to how many they may be."""
+    scaling = pool.get("scaling")
+    if scaling:
+        return f"{scaling['min_replicas']:,} to {scaling['max_replicas']:,}"
+    return f"{int(pool.get('replicas', 1)):,}"
+
+
+def replicas_seen(pool: Mapping[str, Any]) -> str:
+    """The replicas of a pool of a summary: how many there are, or the fewest and the most that served at once."""
+    scaling = pool.get("scaling")
+    return (
+        f"{pool['replicas']:,}" if scaling is None else f"{scaling['least_replicas']:,} to {scaling['most_replicas']:,}"
+    )
 
 
 def replica_name(summary: Mapping[str, Any], replica: int) -> str:

@@ -5,6 +5,7 @@
 | scenario.yaml | the scenario in full, ready to be run again; versions in its head |
 | summary.json | counts, metrics, throughput and the rest, as ``simcore.metrics.summary`` makes them |
 | requests.parquet, steps.parquet | the two tables of ``simcore.core.result.Result``; undefined values are null |
+| fleet.parquet, service.parquet | the phases of replicas, and the service over time |
 | timeline.json | the run as a timeline for ui.perfetto.dev |
 | report.html | figures and tables to look at, made elsewhere and handed in |
 
@@ -48,6 +49,8 @@ RUN_FOLDER = FolderKind(
         SUMMARY: begins_with(b'{\n  "schema_version": '),
         "requests.parquet": _is_table,
         "steps.parquet": _is_table,
+        "fleet.parquet": _is_table,
+        "service.parquet": _is_table,
         "timeline.json": begins_with(b'{"displayTimeUnit":"ms","otherData":'),
         _REPORT: is_page,
     },
@@ -76,6 +79,8 @@ def _write_files(result: Result, folder: Path, report: str | None) -> None:
     (folder / SUMMARY).write_text(summary_text(result.summary), encoding="utf-8")
     write_table(result.requests, folder / "requests.parquet", result.summary)
     write_table(result.steps, folder / "steps.parquet", result.summary)
+    write_table(result.fleet, folder / "fleet.parquet", result.summary)
+    write_table(result.service, folder / "service.parquet", result.summary)
     write_timeline(result, folder / "timeline.json")
     if report is not None:
         (folder / _REPORT).write_text(report, encoding="utf-8")
@@ -93,7 +98,10 @@ def read_run_folder(folder: Path) -> Result:
     if version != SCHEMA_VERSION:
         raise FileError(folder, f"holds a run of schema {version}, expected {SCHEMA_VERSION}; run it again")
     requests, steps = (_read_table(folder / name) for name in ("requests.parquet", "steps.parquet"))
-    return Result(scenario, summary, requests, steps, {"value_s": np.empty(0), "share": np.empty(0)})
+    later = (folder / "fleet.parquet", folder / "service.parquet")  # runs of earlier versions have neither
+    fleet, service = (_read_table(path) if path.exists() else {} for path in later)
+    gaps = {"value_s": np.empty(0), "share": np.empty(0)}
+    return Result(scenario, summary, requests, steps, gaps, fleet=fleet, service=service)
 
 
 def _read_table(path: Path) -> Columns:

@@ -22,6 +22,7 @@ from simcore.core.result import Columns, Result
 from simcore.metrics.step_bins import time_passed
 from simcore.output.cluster_text import replica_name
 from simcore.output.fault_tracks import fault_events
+from simcore.output.fleet_tracks import fleet_events, is_name
 from simcore.output.transfer_tracks import track_names, transfer_events
 
 Event = dict[str, Any]
@@ -34,8 +35,9 @@ _MORE_STEPS_TID = 1000
 # At most a quarter of all events tells of requests. One request takes eight: begin and end of itself and three phases.
 _REQUESTS_SHARE = 4
 _EVENTS_PER_REQUEST = 8
-# And a quarter of transfers, where there are any.
+# A quarter of transfers, and an eighth of what replicas go through, where there are any.
 _TRANSFERS_SHARE = 4
+_FLEET_SHARE = 8
 # Column, name of the counter, name of its unit; Perfetto shows the two names as one.
 _COUNTERS = (
     ("running_requests", "running", "requests"),
@@ -81,7 +83,9 @@ def _write(result: Result, stream: TextIO, max_events: int) -> None:
     events_upto = np.cumsum(1 + changed.sum(axis=1) + len(_COUNTERS) * idle_after + _points(steps))
     all_transfers = len(result.transfers["link"]) if result.transfers else 0
     kept_transfers = min(all_transfers, max_events // _TRANSFERS_SHARE)
-    left_for_steps = max_events - kept_requests * _EVENTS_PER_REQUEST - kept_transfers
+    phases = fleet_events(result.fleet, max_events // _FLEET_SHARE, _NOTES_PID, _FIRST_REPLICA_PID)
+    drawn = sum(not is_name(event) for event in phases)
+    left_for_steps = max_events - kept_requests * _EVENTS_PER_REQUEST - kept_transfers - drawn
     kept_rows = _rows_within(events_upto, left_for_steps)
     other: dict[str, Any] = {"requests": all_requests, "rows_of_steps": all_rows}
     if all_transfers:
@@ -96,22 +100,13 @@ def _write(result: Result, stream: TextIO, max_events: int) -> None:
         if all_transfers:
             missing["transfers"] = all_transfers - kept_transfers
             text += f", {missing['transfers']} later transfers"
-        notes.append(
-            {
-                "ph": "i",
-                "s": "g",
-                "name": f"{text} (limit {max_events} events)",
-                "ts": cut_us,
-                "pid": _NOTES_PID,
-                "tid": _STEPS_TID,
-                "args": missing,
-            }
-        )
+        told = {"name": f"{text} (limit {max_events} events)", "ts": cut_us, "args": missing}
+        notes.append({"ph": "i", "s": "g", "pid": _NOTES_PID, "tid": _STEPS_TID, **told})
     stream.write(f'{{"displayTimeUnit":"ms","otherData":{_json(other)},"traceEvents":[')
     separator = "\n"
     for events in (
         map(_json, _names(result, bool(notes))),
-        map(_json, notes),
+        map(_json, phases + notes),
         _step_events(steps, kept_rows, changed, idle_after),
         map(_json, transfer_events(result.transfers, kept_transfers, _FIRST_REPLICA_PID)),
         map(_json, fault_events(result.summary, _end_s(result), _FIRST_REPLICA_PID)),

@@ -51,7 +51,8 @@ def whole_pool(pool: Pool, scenario: Scenario, alone: Scenario) -> Pool:
     differing = {name: section if section != getattr(scenario, name) else None for name, section in own.items()}
     if differing["scheduler"] is not None:
         differing["scheduler"] = alone.scheduler.model_copy(update={"admission": []})
-    return pool.model_copy(update={**differing, "engine": None if alone.engine == scenario.engine else alone.engine})
+    engine = None if alone.engine == scenario.engine else alone.engine
+    return pool.model_copy(update={**differing, "engine": engine, "scaling": alone.cluster.scaling})
 
 
 def in_pool(error: InputError, place: int, stated: Mapping[str, Any]) -> InputError:

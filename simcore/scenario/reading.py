@@ -21,7 +21,7 @@ from simcore.scenario.policy_choice import (
 )
 from simcore.scenario.pools import in_pool, merged, pool_documents, whole_pool
 from simcore.scenario.renamed import refuse_old_names
-from simcore.scenario.sections import Gateway, Scenario
+from simcore.scenario.sections import Gateway, Scaling, Scenario
 
 GATEWAY = ("hedging", "ejection", "output_limit")
 """The kinds of policies that a gateway has, by its fields."""
@@ -146,7 +146,7 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
         moving = complete_policy("migration", migration.policy, "cluster.migration.policy")
         migration = migration.model_copy(update={"policy": moving})
     completed = {"routing": routing, "handover": handover, "assignment": assignment, "migration": migration}
-    cluster = cluster.model_copy(update=completed)
+    cluster = cluster.model_copy(update={**completed, "scaling": _scaling(scenario)})
     cache = scenario.memory.prefix_cache
     eviction = complete_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
     cache = cache.model_copy(update={"eviction": eviction})
@@ -154,6 +154,14 @@ def _complete(document: Mapping[str, Any]) -> Scenario:
     return scenario.model_copy(
         update={"scheduler": scheduler, "cluster": cluster, "memory": memory, "gateway": gateway}
     )
+
+
+def _scaling(scenario: Scenario) -> Scaling | None:
+    scaling = scenario.cluster.scaling
+    if scaling is None:
+        return None
+    policy = with_objectives("scaling", scaling.policy, scenario.slo.model_dump())
+    return scaling.model_copy(update={"policy": complete_policy("scaling", policy, "cluster.scaling.policy")})
 
 
 def _with_limits(
@@ -195,6 +203,8 @@ _POLICY_PLACES = (
     ("cluster", "handover", "routing"),
     ("cluster", "migration", "policy"),
     *(("gateway", kind) for kind in GATEWAY),
+    ("cluster", "scaling", "policy"),
+    ("scaling", "policy"),
     ("memory", "prefix_cache", "eviction"),
     ("scheduler", "ordering"),
     ("scheduler", "batching"),

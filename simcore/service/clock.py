@@ -34,8 +34,11 @@ class Clock(Environment):
 
     @property
     def has_more_to_do(self) -> bool:
-        """Whether anything waits for an event that is already known; the end of ``run`` itself is none."""
-        return any(event.callbacks for *_, event in self._queue)
+        """Whether anything waits for an event that is already known; the end of ``run`` itself is none.
+
+        Background alarms do not count.
+        """
+        return any(event.callbacks and not isinstance(event, BackgroundAlarm) for *_, event in self._queue)
 
     def call_at(self, time_ns: int, action: Callable[[], None]) -> None:
         """Do something at a time that is not past, among what arrives then."""
@@ -55,3 +58,7 @@ class Alarm(Event):
         self._value = None
         self._ok = True
         clock.schedule(self, order, delay_ns)
+
+
+class BackgroundAlarm(Alarm):
+    """An alarm of what goes on for as long as anything else does, and is no reason for a run to go on."""

@@ -68,19 +68,24 @@ class Crashes:
     def _crash(self, record: FaultRecord) -> None:
         stage, place = self.stage, record.replica
         assert place is not None
-        record.void = stage.is_closed(place, CRASHED)
+        record.void = stage.is_closed(place, CRASHED) or stage.is_vacant(place)
         if record.void:
             return
-        replica = stage.replicas[place]
+        stage.close(place, CRASHED)
+        if record.until_ns is not None:
+            self.clock.call_at(record.until_ns, partial(stage.open, place, CRASHED))
+        record.interrupted, record.given_up = self.take_down(place)
+
+    def take_down(self, place: int) -> tuple[int, int]:
+        """End the replica at a place, which takes no requests; returns how many it had, and how many are given up."""
+        stage, replica = self.stage, self.stage.replicas[place]
         assert isinstance(replica, MortalReplica)
         lost = replica.die()
-        stage.close(place, CRASHED)
         stage.replace(place, self.rebuild(place))
         self.on_replaced(place)
         self._warn(place)
-        if record.until_ns is not None:
-            self.clock.call_at(record.until_ns, partial(stage.open, place, CRASHED))
-        record.interrupted = len(lost)
+        given_up = 0
         for request, output_tokens in lost:
             stage.ended(request, place)
-            record.given_up += not self.resending.again(request, output_tokens, replica)
+            given_up += not self.resending.again(request, output_tokens, replica)
+        return len(lost), given_up

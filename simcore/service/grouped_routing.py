@@ -17,11 +17,13 @@ class RoutedPool:
     places: range
     routing: Routing
     views: Sequence[RouterView] = ()
+    closed: set[int] = field(default_factory=set)
+    """Places of replicas that take no requests."""
 
     @property
     def replicas(self) -> int:
-        """How many there are."""
-        return len(self.places)
+        """How many take requests; all of them where none does."""
+        return len(self.places) - len(self.closed) or len(self.places)
 
     @property
     def waiting_requests(self) -> int:
@@ -47,7 +49,19 @@ class GroupedRouting(Routing):
         for pool in self.pools:
             pool.views = replicas[pool.places.start : pool.places.stop]
         pool = self.pools[self.assignment.choose(request, self.pools)]
-        return pool.places.start + pool.routing.choose(request, pool.views)
+        open_places = [place for place in pool.places if place not in pool.closed] if pool.closed else ()
+        if pool.routing.knows_places or not open_places:
+            return pool.places.start + pool.routing.choose(request, pool.views)
+        return open_places[pool.routing.choose(request, [replicas[place] for place in open_places])]
+
+    def note_open(self, replica: int, is_open: bool) -> None:
+        """Tell the policy of the replica's pool."""
+        pool = self._pool_at[replica]
+        if is_open:
+            pool.closed.discard(replica)
+        else:
+            pool.closed.add(replica)
+        pool.routing.note_open(replica - pool.places.start, is_open)
 
     def sent(self, request: RoutedRequestView, replica: int) -> None:
         """Tell the policy of the replica's pool."""

@@ -1,12 +1,13 @@
 """The service around the replicas: requests that arrive are checked, and routed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from policies.admission import Admission
 from policies.horizon import FOREVER
 from simcore.core.clock import to_s
 from simcore.core.request import ReadOnlyRequest, Request
+from simcore.recording.fleet_log import FleetLog
 from simcore.recording.handover_log import HandoverRow
 from simcore.recording.migration_log import MigrationLog
 from simcore.recording.recorder import Recorder
@@ -14,6 +15,7 @@ from simcore.service.client_timeouts import ClientTimeouts, Holder
 from simcore.service.clock import Clock
 from simcore.service.fault_record import FaultRecord
 from simcore.service.faults import Faults
+from simcore.service.fleets import Fleets
 from simcore.service.gateway import Gateway
 from simcore.service.handovers import Handovers
 from simcore.service.migrations import Migrations
@@ -45,6 +47,7 @@ class Router:
         faults: Faults | None = None,
         updates: Updates | None = None,
         migrations: Migrations | None = None,
+        fleets: Fleets | None = None,
     ) -> None:
         self._clock = clock
         self._entry = entry
@@ -52,6 +55,7 @@ class Router:
         self._faults = faults
         self._migrations = migrations
         self._gateway = gateway = gateway or Gateway()
+        self._fleets = fleets
         self._admission = admission
         stages = [entry] if handovers is None else [entry, handovers.stage]
         for stage in stages:
@@ -74,6 +78,11 @@ class Router:
             self._connect(handovers)
         if migrations is not None:
             migrations.on_held, migrations.on_dropped = self._watch, self._note_given_up
+        if fleets is not None:
+            fleets.room.on_dropped = self._note_given_up
+            for fleet in fleets.of_pools.values():
+                fleet.on_serving, fleet.on_renewed = self._empty_room, partial(self._follow, entry)
+            fleets.begin()
         self._replicas = entry.replicas if handovers is None else [*entry.replicas, *handovers.stage.replicas]
         self._service = ServiceCounts(self._replicas)
         self._max_context_tokens = max_context_tokens
@@ -143,6 +152,11 @@ class Router:
         """Leave one copy of each request, before replicas hand theirs to the recorder."""
         self._gateway.close()
 
+    @property
+    def fleet_logs(self) -> Mapping[int, FleetLog]:
+        """What replicas went through that come and go, by the number of their pool."""
+        return {} if self._fleets is None else {pool: fleet.log for pool, fleet in self._fleets.of_pools.items()}
+
     def close(self) -> None:
         """Hand to the recorder whom the end of the run cut off on the way between replicas."""
         if self._handovers is not None:
@@ -153,6 +167,8 @@ class Router:
             self._gateway.resending.close()
         if self._gateway.queue is not None:
             self._gateway.queue.close()
+        if self._fleets is not None:
+            self._fleets.room.close()
 
     def _refusals(self, request: Request, output_tokens: int) -> Refusals:
         """Why each kind of replica could not serve a request; prefill replicas if none could decode it."""
@@ -178,6 +194,10 @@ class Router:
     def _send_on(self, request: Request, output_tokens: int, refusals: Refusals) -> int | None:
         """Send a request to a replica; returns its place, or None if no such replica is up."""
         place = self._entry.pick(request, refusals)
+        if place is None and self._fleets is not None and self._fleets.expect:
+            self._fleets.room.enter(request, output_tokens)
+            self._watch(request, self._fleets.room)
+            return None
         if place is None:
             self._note_given_up(request)
             self._reject(request, self._entry.why_none)
@@ -194,6 +214,12 @@ class Router:
         if self._migrations is not None:
             self._migrations.wake()
         return place
+
+    def _empty_room(self) -> None:
+        """Send on all who waited for a replica."""
+        assert self._fleets is not None
+        for request, output_tokens in self._fleets.room.leave():
+            self._resend(request, output_tokens)
 
     def _watch(self, request: Request, holder: Holder) -> None:
         if min(request.first_token_due_ns, request.due_ns) < FOREVER:

@@ -1,5 +1,6 @@
 """Replicas that a routing policy picks among."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -13,6 +14,8 @@ from simcore.service.router_view import ReplicaAsRouted
 
 Refusals = dict[ReplicaLimits, str | None]
 NONE_UP = "no replica that could serve it was up"
+ABSENT = "absent"
+"""Why a place takes no requests: there is no replica, or it is not ready, or it is on its way out."""
 
 
 class StageFollower(Protocol):
@@ -54,6 +57,7 @@ class Stage:
         self._samples = samples
         self._closed_for: list[set[str]] = [set() for _ in replicas]
         self._all_up = True
+        self._open_places = list(range(len(replicas)))
         self._latest: tuple[int, int] | None = None
         self.block_events: BlockEvents | None = None
         """Who tells the routing policy of the blocks of replicas, where it wants to know."""
@@ -69,22 +73,43 @@ class Stage:
     @property
     def any_up(self) -> bool:
         """Whether some replica takes requests."""
-        return self._all_up or not all(self._closed_for)
+        return bool(self._open_places)
 
     def is_closed(self, place: int, reason: str) -> bool:
         """Whether the replica at a place takes no requests for a reason, be it one of several."""
         return reason in self._closed_for[place]
 
+    def is_vacant(self, place: int) -> bool:
+        """Whether there is no replica at a place, or one that neither has nor takes requests."""
+        return self.is_closed(place, ABSENT) and not self.replicas[place].requests.by_number
+
     def close(self, place: int, reason: str) -> None:
         """Let the replica at a place take no requests until it is opened for this reason, and for all others."""
         self._closed_for[place].add(reason)
-        self._all_up = False
+        self._note_open(place)
 
     def open(self, place: int, reason: str) -> None:
         """Take back one reason for which the replica at a place takes no requests."""
         self._closed_for[place].discard(reason)
-        self._all_up = not any(self._closed_for)
-        if self.on_opened is not None:
+        self._note_open(place)
+
+    def open_fully(self, place: int) -> None:
+        """Let the replica at a place take requests, whatever there was against it."""
+        self._closed_for[place].clear()
+        self._note_open(place)
+
+    def _note_open(self, place: int) -> None:
+        """Take note that a reason for which the replica at a place takes no requests has come or gone."""
+        open_places, is_open = self._open_places, not self._closed_for[place]
+        at = bisect_left(open_places, place)
+        if is_open != (at < len(open_places) and open_places[at] == place):
+            if is_open:
+                open_places.insert(at, place)
+            else:
+                del open_places[at]
+            self._all_up = len(open_places) == len(self.replicas)
+            self.routing.note_open(place, is_open)
+        if is_open and self.on_opened is not None:
             self.on_opened()
 
     def replace(self, place: int, replica: Replica, like: int | None = None) -> None:
@@ -95,6 +120,10 @@ class Stage:
         self._views[place] = ReplicaAsRouted(replica)
         if self.block_events is not None:
             self.block_events.follow(place, replica)
+
+    def view(self, place: int) -> ReplicaAsRouted:
+        """What policies see of the replica at a place."""
+        return self._views[place]
 
     def _fewest_requests(self, refusals: Refusals, near: int, apart_from: int | None = None) -> int | None:
         """Of the replicas near a place that are up and do not refuse a request, that with the fewest; None without."""
@@ -114,7 +143,7 @@ class Stage:
         if self._samples == 1 or self._latest is None or self._latest[0] != whole:
             if self.block_events is not None:
                 self.block_events.deliver()
-            self._latest = whole, self.routing.choose(ReadOnlyRequest(request), self._views)
+            self._latest = whole, self._choice(request)
         place = self._latest[1]
         if refusals[self._limits[place]] is not None:
             mates = self._mates[place]
@@ -124,7 +153,7 @@ class Stage:
                 self.why_none = refusals[self._limits[place]] or NONE_UP
                 return None
             place = serving
-        if not self._all_up and not self.is_up(place):
+        if not self._all_up and self._closed_for[place]:
             found = self._fewest_requests(refusals, place)
             if found is None:
                 self.why_none = NONE_UP
@@ -138,6 +167,13 @@ class Stage:
             self.routing.sent(ReadOnlyRequest(request), place)
         for follower in self.followers:
             follower.sent(request, place)
+
+    def _choice(self, request: Request) -> int:
+        """The place that the policy picks; one that knows no places picks among those that are open."""
+        view = ReadOnlyRequest(request)
+        if self._all_up or self.routing.knows_places or not self._open_places:
+            return self.routing.choose(view, self._views)
+        return self._open_places[self.routing.choose(view, [self._views[place] for place in self._open_places])]
 
     def pick_other(self, request: Request, output_tokens: int, apart_from: int) -> int | None:
         """The place of another replica that takes a copy of a request: that with the fewest; None if none is up."""

@@ -17,6 +17,7 @@ from simcore.scenario.sections.precision import Precision
 from simcore.scenario.sections.prices import Efficiency, Host, Pricing
 from simcore.scenario.sections.retries import Retries
 from simcore.scenario.sections.reuse import PrefixCache, Retention
+from simcore.scenario.sections.scaling import Reclaim, Scaling, Spot, Start
 from simcore.scenario.sections.scheduler import Preemption, SchedulerSection
 from simcore.scenario.sections.targets import Measurement, Objectives
 from simcore.scenario.sections.tiers import CpuTier, HostLink, StorageTier
@@ -42,10 +43,14 @@ __all__ = [
     "Preemption",
     "PrefixCache",
     "Pricing",
+    "Reclaim",
     "Retention",
     "Retries",
+    "Scaling",
     "Scenario",
     "SchedulerSection",
+    "Spot",
+    "Start",
     "StorageTier",
     "with_whole_keys",
 ]

@@ -50,3 +50,8 @@ class Cluster(Devices):
         if len(set(names)) < len(names):
             raise ValueError(f"pools of different names, not {', '.join(names)}")
         return pools
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether some instances may be taken back by their provider."""
+        return any(part.spot is not None for part in (*(self.pools or ()), self))

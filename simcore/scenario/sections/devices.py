@@ -6,6 +6,7 @@ from pydantic import Field
 
 from simcore.core.bounds import UsdPerHour
 from simcore.scenario.sections.bounds import Count
+from simcore.scenario.sections.scaling import Scaling, Spot
 from simcore.workload.config.section import Section, Text
 
 
@@ -32,8 +33,21 @@ class Devices(Section):
     """Rate between nodes for each accelerator and direction, GB/s (10^9 bytes)."""
     price_usd_per_h: UsdPerHour | None = None
     """Price of one accelerator, USD per hour. By default that of its profile."""
+    scaling: Scaling | None = None
+    """How the number of replicas changes. By default it does not."""
+    spot: Spot | None = None
+    """How the provider takes instances back. By default it does not. Needs ``scaling``, which replaces them."""
 
     @property
     def devices_per_replica(self) -> int:
         """Accelerators of one model instance."""
         return self.tensor_parallel * self.pipeline_parallel * self.data_parallel * self.context_parallel
+
+    @property
+    def places(self) -> int:
+        """Replicas that there can be at once, those included that sleep or are on their way out."""
+        scaling = self.scaling
+        if scaling is None:
+            return self.replicas
+        leaving = scaling.max_replicas if self.spot is not None else 0
+        return scaling.max_replicas + scaling.warm_replicas + leaving

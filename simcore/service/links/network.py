@@ -36,11 +36,14 @@ class Network:
     Rates change whenever a transfer starts or ends. A transfer waits for ``latency_ns`` before its first byte moves.
     """
 
-    def __init__(self, clock: Clock, bytes_per_s: Mapping[str, float], latency_ns: int = 0) -> None:
+    def __init__(
+        self, clock: Clock, bytes_per_s: Mapping[str, float], latency_ns: int = 0, alarm: type[Alarm] = Alarm
+    ) -> None:
         self.bytes_per_s = dict(bytes_per_s)
         self.finished: list[Transfer] = []
         self._clock = clock
         self._latency_ns = latency_ns
+        self._alarm = alarm
         self._moving: list[Transfer] = []
         self._since_ns = 0
         self._next: Alarm | None = None
@@ -51,7 +54,7 @@ class Network:
         transfer = Transfer(self._count, tuple(route), size_bytes, self._clock.now_ns, on_done, float(size_bytes))
         self._count += 1
         if self._latency_ns:
-            Alarm(self._clock, self._latency_ns, ARRIVAL).callbacks.append(lambda _: self._move(transfer))
+            self._alarm(self._clock, self._latency_ns, ARRIVAL).callbacks.append(lambda _: self._move(transfer))
         else:
             self._move(transfer)
         return transfer
@@ -95,7 +98,7 @@ class Network:
         self._next = None
         if self._moving:
             first_ns = min(transfer.done_ns for transfer in self._moving)
-            self._next = Alarm(self._clock, max(first_ns - now_ns, 0), ARRIVAL)
+            self._next = self._alarm(self._clock, max(first_ns - now_ns, 0), ARRIVAL)
             self._next.callbacks.append(self._arrived)
 
     def _arrived(self, alarm: Event) -> None:

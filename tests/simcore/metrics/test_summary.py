@@ -100,7 +100,8 @@ def summary_of(folder: Path, requests=REQUESTS, steps=STEPS, *, document=DOCUMEN
         cut_off=cut_off,
         simulation_wall_s=0.0,
     )
-    return summarise(facts, columns(requests), columns(steps), [[gaps]], merged([gaps]), perf_counter())
+    summary, _, _ = summarise(facts, columns(requests), columns(steps), [[gaps]], merged([gaps]), perf_counter())
+    return summary
 
 
 def decoded(steps=6, size=3, context=30):
