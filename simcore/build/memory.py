@@ -26,6 +26,7 @@ from simcore.memory.radix_counter import KVRadixCounter
 from simcore.memory.radix_manager import KVRadixManager
 from simcore.memory.request_keys import Namespace
 from simcore.memory.reserved import ReservedMemory
+from simcore.memory.state_counter import KVStateCounter
 from simcore.memory.state_manager import KVStateManager
 from simcore.memory.tiers import Timer
 from simcore.models import ModelSpec
@@ -74,8 +75,15 @@ def build_memory(
         policy: Eviction = build_policy("eviction", cache.eviction, "memory.prefix_cache.eviction")
         return policy
 
+    def kept_states(blocks: int) -> KeptStates:
+        every_blocks = cache.state_interval_tokens // section.block_size_tokens
+        return KeptStates(max(plan.demand.kept_states * blocks // total_blocks, 1), every_blocks)
+
     if turns is not None:
         leaves = None if eviction.by_release else LeafOrder(ranking(), describe_runs(*facts))
+        if plan.demand.kept_states:
+            states = kept_states(total_blocks)
+            return KVStateCounter(total_blocks, section.block_size_tokens, states, namespace, leaves, expiry)
         return KVRadixCounter(total_blocks, section.block_size_tokens, prefix_caching, namespace, leaves, expiry)
 
     def manager(blocks: int) -> PartManager:
@@ -88,8 +96,7 @@ def build_memory(
                 blocks, section.block_size_tokens, *groups, prefix_caching, namespace, order, expiry, numbered
             )
         if plan.demand.kept_states and not numbered:
-            every_blocks = cache.state_interval_tokens // section.block_size_tokens
-            states = KeptStates(max(plan.demand.kept_states * blocks // total_blocks, 1), every_blocks)
+            states = kept_states(blocks)
             return KVStateManager(blocks, section.block_size_tokens, states, namespace, order, expiry)
         tiers_below = bool(section.tiers)
         return KVBlockManager(

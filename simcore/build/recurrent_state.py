@@ -1,9 +1,12 @@
 """What a model with linear attention allows, whose states are kept at some places and not moved as blocks are."""
 
+from simcore.build.turns import turns_of
 from simcore.core.errors import InputError
 from simcore.memory.kv_bytes import attention_counts
 from simcore.models import ModelSpec
 from simcore.scenario import Scenario
+
+_MOST_BY_DEFAULT = 256
 
 
 def kept_states(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> int:
@@ -14,8 +17,9 @@ def kept_states(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> in
     memory = scenario.memory
     if not (spec.has_linear_attention and memory.prefix_caching and shares_content):
         return 0
+    running = scenario.scheduler.batching.get("max_running_requests", 1)
     kept = memory.prefix_cache.kept_states
-    return scenario.scheduler.batching.get("max_running_requests", 1) if kept is None else kept
+    return min(running, _MOST_BY_DEFAULT) if kept is None else kept
 
 
 def check_recurrent_state(scenario: Scenario, spec: ModelSpec, shares_content: bool) -> None:
@@ -52,8 +56,9 @@ def _check_kept(scenario: Scenario, spec: ModelSpec) -> None:
     if any(kind.window_tokens is not None for kind in attention_counts(spec)):
         expected = f"false, since {spec.name} has sliding windows beside layers with states"
         raise InputError("memory.prefix_caching", True, expected)
-    if cache.index == "radix":
-        expected = f"false with memory.prefix_cache.index: radix, since {states} are kept with index: hash alone"
+    if cache.index == "radix" and turns_of(scenario) is None:
+        expected = f"false with memory.prefix_cache.index: radix, since {states} are kept in a tree only where prompts "
+        expected += "and decodes take turns, else with index: hash"
         raise InputError("memory.prefix_caching", True, expected)
     if cache.warm_up_requests:
         expected = f"0, since {states} are kept only of what was computed"

@@ -1,10 +1,10 @@
 """KV memory: how many blocks a replica has, who holds them, and what they still cache.
 
 ``KVMemory`` is what a scheduler uses. Managers that know single blocks: ``KVBlockManager`` (vLLM's rules),
-``KVStateManager`` (the same, where prefixes are found by kept states), ``KVRadixManager`` (SGLang's),
-``KVGroupManager`` (groups of layers, some with sliding windows), and ``KVPartitions`` of any of them by tenant.
-``KVBlockCounter``, ``KVGroupCounter`` and ``ReservedMemory`` count blocks, which is all that matters where no two
-requests share any.
+``KVRadixManager`` (SGLang's), ``KVGroupManager`` (groups of layers, some with sliding windows), and ``KVPartitions`` of
+any of them by tenant. ``KVStateManager`` and ``KVStateCounter`` find prefixes where states were kept, the latter in
+SGLang's tree. ``KVBlockCounter``, ``KVGroupCounter`` and ``ReservedMemory`` count blocks, which is all that matters
+where no two requests share any.
 """
 
 from simcore.memory.block_counter import KVBlockCounter

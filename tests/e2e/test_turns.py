@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simcore.core.errors import InputError
-from tests.e2e.scenarios import differences, merged, prepare, run, synthetic, write_models
+from tests.e2e.scenarios import SOME_LINEAR, differences, merged, prepare, run, synthetic, write_models
 
 STEP_S = 1.2e-3
 CHAT = {
@@ -62,6 +62,21 @@ def scenarios(draw):
 def test_jumping_equals_stepping(scenario, folder):
     jumping, stepping = (run(scenario, folder, fast_forward=jumps, check=True) for jumps in (True, False))
     assert differences(jumping, stepping) == []
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scenario=scenarios(), pages=st.sampled_from([1, 2, 5]), kept=st.sampled_from([2, 1, 40]))
+def test_jumping_equals_stepping_where_prefixes_need_states(scenario, pages, kept, folder):
+    """Of a model with linear attention a prefix is found as far as a state of it was kept."""
+    page = scenario["memory"]["block_size_tokens"]
+    interval = {"state_interval_tokens": pages * page, "kept_states": kept, "index": "radix"}
+    scenario = scenario | {
+        "model": SOME_LINEAR,
+        "memory": scenario["memory"] | {"prefix_caching": True, "prefix_cache": interval},
+    }
+    jumping, stepping = (run(scenario, folder, fast_forward=jumps, check=True) for jumps in (True, False))
+    assert differences(jumping, stepping) == []
+    assert not (jumping.requests["cached_tokens"] % (pages * page)).any()
 
 
 def test_the_preset_of_sglang_takes_turns_and_finds_what_was_said_before(folder):

@@ -29,7 +29,7 @@ class PrefixCache(Section):
     state_interval_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
     """Of a model with linear attention: states are kept at multiples of so many tokens, which are whole blocks."""
     kept_states: Count | None = None
-    """Of such a model: states kept for others to go on from. By default as many as may run."""
+    """Of such a model: states kept for others to go on from. By default as many as may run, at most 256."""
     tenant_shares: dict[Text, Share] = {}
     """Shares of all KV memory that named tenants have for themselves alone: ``{gold: 0.5}``."""
 

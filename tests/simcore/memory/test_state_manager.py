@@ -144,6 +144,13 @@ def test_a_scenario_says_how_far_prefixes_are_found():
     assert np.asarray(wide.requests["cached_tokens"]).tolist() == [0, *[7 * 544] * 11]
 
 
+def test_the_tree_of_sglang_keeps_states_too():
+    turns = scenario() | {"engine": "sglang", "scheduler": {"batching": {"max_running_requests": 400}}}
+    result = prepare(turns).run(check=True)
+    assert np.asarray(result.requests["cached_tokens"]).tolist() == [0, 0, *[15 * 256] * 10]
+    assert any("one of 256 kept states" in notice for notice in result.summary["notices"])
+
+
 def test_states_that_are_kept_take_memory():
     few, many = (prepare(scenario(prefix_cache={"kept_states": kept})).pools[0].memory for kept in (44, 300))
     of_a_state = few.decisive.state_bytes // (256 + 44)
@@ -165,7 +172,7 @@ def test_a_preempted_request_goes_on_from_its_last_state():
 @pytest.mark.parametrize(
     ("memory", "said"),
     [
-        ({"prefix_cache": {"index": "radix"}}, "prefix_caching is true, expected false with memory.prefix_cache.index"),
+        ({"prefix_cache": {"index": "radix"}}, "prefix_caching is true, expected false with .* kept in a tree only"),
         ({"prefix_cache": {"state_interval_tokens": 40}}, "is 40, expected a multiple of memory.block_size_tokens, 16"),
         ({"prefix_cache": {"warm_up_requests": 2}}, "warm_up_requests is 2, expected 0, since states of qwen3-next"),
     ],
