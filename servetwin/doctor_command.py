@@ -13,6 +13,7 @@ from servetwin.options import AsJson
 
 OWN_PACKAGES = (
     "servetwin",
+    "papers",
     "dashboard",
     "fidelity",
     "experiments",

@@ -30,6 +30,7 @@ from benchmarks.kernels.measured import (  # noqa: E402
 )
 from benchmarks.kernels.shipped import shipped_configs  # noqa: E402
 from tools.page_template import filled  # noqa: E402
+from tools.publishing import publish_page  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "results" / "kernels.md"
 PROVENANCE = yaml.safe_load((RESULTS / "h200-sweeps.yaml").read_text(encoding="utf-8"))
@@ -225,10 +226,7 @@ def document() -> str:
 def main(check: bool) -> int:
     """Write the document, or compare; returns the exit code."""
     text = document()
-    if check:
-        return int(not DOCUMENT.exists() or DOCUMENT.read_text(encoding="utf-8") != text)
-    DOCUMENT.write_text(text, encoding="utf-8")
-    return 0
+    return publish_page(DOCUMENT, text, check)
 
 
 if __name__ == "__main__":

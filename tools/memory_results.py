@@ -38,6 +38,7 @@ from tools.memory_cases import (  # noqa: E402
     tabulated_capacities,
 )
 from tools.page_template import filled  # noqa: E402
+from tools.publishing import publish_page  # noqa: E402
 
 REQUESTS = 1500
 PARTS = ("token_states", "reserved", "internal", "external")
@@ -188,12 +189,7 @@ def figure_table(uses: dict[str, MemoryUse], published: dict[str, dict[str, floa
 def main(check: bool) -> int:
     """Write the document, or compare; returns the exit code."""
     data = Path(os.environ.get("SERVETWIN_DATA", ROOT.parent / "shared" / "data"))
-    path = ROOT / "docs" / "results" / "memory.md"
-    text = document(data)
-    if check:
-        return int(not path.exists() or path.read_text(encoding="utf-8") != text)
-    path.write_text(text, encoding="utf-8")
-    return 0
+    return publish_page(ROOT / "docs" / "results" / "memory.md", document(data), check)
 
 
 if __name__ == "__main__":

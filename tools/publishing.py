@@ -27,5 +27,13 @@ def publish(write: Callable[[Path], None], check: bool, folder: Path = RESULTS) 
     return int(bool(differ))
 
 
+def publish_page(document: Path, text: str, check: bool) -> int:
+    """Write one document, or with ``check`` compare; returns the exit code."""
+    if check:
+        return int(not document.exists() or document.read_text(encoding="utf-8") != text)
+    document.write_text(text, encoding="utf-8")
+    return 0
+
+
 def _same(made: Path, kept: Path) -> bool:
     return kept.exists() and kept.read_bytes() == made.read_bytes()

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.page_template import filled  # noqa: E402
+from tools.publishing import publish_page  # noqa: E402
 from tools.quantisation_formats import (  # noqa: E402
     Matrix,
     fp8,
@@ -209,10 +210,7 @@ def document() -> str:
 def main(check: bool) -> int:
     """Write the document, or compare; returns the exit code."""
     text = document()
-    if check:
-        return int(not DOCUMENT.exists() or DOCUMENT.read_text(encoding="utf-8") != text)
-    DOCUMENT.write_text(text, encoding="utf-8")
-    return 0
+    return publish_page(DOCUMENT, text, check)
 
 
 if __name__ == "__main__":

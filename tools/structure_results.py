@@ -22,23 +22,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from servetwin.doctor_command import OWN_PACKAGES
+
 ROOT = Path(__file__).resolve().parent.parent
 BEFORE = Path(__file__).with_name("structure_before.json")
 DOCUMENT = ROOT / "docs" / "results" / "structure.md"
 COMPILED = ROOT / "build" / "compiled"
 _REPEATS = 3
-_PACKAGES = (
-    "servetwin",
-    "papers",
-    "dashboard",
-    "fidelity",
-    "experiments",
-    "calibrate",
-    "live",
-    "kernels",
-    "simcore",
-    "policies",
-)
 _MAIN_JOB = """
 import importlib.util, json, sys
 from time import process_time
@@ -94,7 +84,7 @@ def measure(checkout: Path, tests: Path | None) -> Measured:
     return Measured(
         len(imports),
         len(in_cycles(imports)),
-        max(lines for package in _PACKAGES for lines in function_lines(checkout / package)),
+        max(lines for package in OWN_PACKAGES for lines in function_lines(checkout / package)),
         touches((checkout / "CONTRIBUTING.md").read_text(encoding="utf-8")),
         minutes,
         helps_s,

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # this checkout, not another that may be installed
 
 from servetwin.api import save, simulate  # noqa: E402
+from tools.publishing import publish_page  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "walk.md"
 ROW = "0.5,700,40"
@@ -125,10 +126,7 @@ def main(check: bool) -> int:
         print("a file stands twice", file=sys.stderr)
         return 1
     text = page(STATIONS)
-    if check:
-        return int(not DOCUMENT.exists() or DOCUMENT.read_text(encoding="utf-8") != text)
-    DOCUMENT.write_text(text, encoding="utf-8")
-    return 0
+    return publish_page(DOCUMENT, text, check)
 
 
 if __name__ == "__main__":
