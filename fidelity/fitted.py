@@ -5,17 +5,15 @@ FITTED = (
     "(`launch_s`, `per_request_s`, `per_prompt_token_s`, `request_s`): one value each for vLLM, SGLang and "
     "TensorRT-LLM, on the InferenceX rows of all.",
     "What a step and an eager layer take of vLLM's host (`step_s`, `layer_s`): its InferenceX rows.",
-    "What vLLM before 0.14 hides less where it was asked to schedule ahead (`step_s`, `per_request_s`): "
-    "Llama-3.1-70B on H200 and B200.",
     "The wait of linear attention for the host under SGLang (`linear_prompt_s`): Qwen3.5-397B-A17B.",
-    "Launches of latent attention where layers are not compiled: DeepSeek-V3 on H200 (2 InferenceX rows).",
+    "Launches of latent attention where layers are not compiled: DeepSeek-V3 on H200 and B200.",
     "What vLLM's host takes where it does not schedule ahead, as before 0.14: TPOT of vLLM 0.12 on Qwen3-32B on eight "
     "H100 at 8 and 128 clients (2 other rows).",
 )
 """Each with the rows that it was fitted on."""
 CHOSEN = (
     "Tokens are routed with a mild skew.",
-    "Measured GEMMs quantise their input first, which is taken off them.",
+    "Measured GEMMs quantise their input first, which is taken off them and counted where an engine does so apart.",
     "What each engine fuses, and that shared experts run beside routed ones.",
     "Five small kernels beside latent attention.",
     "The number of kernels that an operator launches.",

@@ -16,9 +16,11 @@ Fitted to the TPOT of two rows of vLLM 0.12 (Qwen3-32B in bf16 on eight H100, 10
 clients). It is about two fifths of what was profiled of vLLM in 2024, before its engine was written anew (4 ms of
 waiting in a step, vllm-project/vllm issue 6854; 0.1 ms for each request, issue 6913)."""
 
+PROSE_TOKEN_S = 5e-7
+"""What a token of prose takes to be tokenised, in seconds, the least that is possible: tokenisers keep the tokens of
+words that they have seen. InferenceX's prompts are tokens at random, whose words are never seen twice."""
 
-ASKED_AHEAD_HOST = {"step_s": 4.2e-4, "per_request_s": 2.0e-5}
-"""The host of vLLM before 0.14 where it was asked to schedule ahead, which hid less than later versions do."""
+_HOST_SETTINGS = ("max_cudagraph_tokens", "mixed_graphs", "async_scheduling", "step_s")
 
 
 def case_of(run: EngineRun) -> Case | Refusal:
@@ -54,7 +56,7 @@ def _document(setup: Setup, run: EngineRun, named: RunNames, concurrency: int) -
     memory: dict[str, Any] = {"prefix_caching": False}
     document: dict[str, Any] = {
         "model": named.model,
-        "engine": named.engine,
+        "engine": named.engine if setup.engine_version is None else f"{named.engine}@{setup.engine_version}",
         "cluster": {"accelerator": named.accelerator} | parallel,
         "memory": memory,
         "precision": {"weights": named.precision, "kv_cache": setup.kv_cache},
@@ -70,14 +72,19 @@ def _document(setup: Setup, run: EngineRun, named: RunNames, concurrency: int) -
     batching = _batching(setup, concurrency, run.prompt_tokens, parallel.get("data_parallel", 1))
     if batching:
         document["scheduler"] = {"batching": batching}
-    if setup.expert_kernels is not None:
-        document["pricing"] = {"profile": "auto", "expert_kernels": setup.expert_kernels}
-    host = {name: getattr(setup, name) for name in ("max_cudagraph_tokens", "mixed_graphs", "async_scheduling")}
+    pricing = {
+        "expert_kernels": setup.expert_kernels,
+        "quantised_within": setup.quantised_within,
+        "all_reduce_norm_bytes": setup.all_reduce_norm_bytes.get(parallel.get("tensor_parallel", 1)),
+    }
+    if stated := {name: value for name, value in pricing.items() if value is not None}:
+        document["pricing"] = {"profile": "auto"} | stated
+    host = {name: getattr(setup, name) for name in _HOST_SETTINGS}
     document["host"] = {name: value for name, value in host.items() if value is not None}
     if setup.exposed_host:
         document["host"] |= EXPOSED_HOST
-    if setup.asked_ahead:
-        document["host"] |= ASKED_AHEAD_HOST
+    if setup.prose:
+        document["host"]["per_prompt_token_s"] = PROSE_TOKEN_S
     if setup.gpu_memory_utilization is not None:
         memory["gpu_memory_utilization"] = setup.gpu_memory_utilization
     return document

@@ -47,8 +47,9 @@ class Setup(BaseModel):
     budget is ``max_batched_tokens``, or the row's own: its running requests, its prompt and ``tokens_beyond_prompt``.
     ``expert_parallel`` and ``attention_data_parallel`` tell what a script did with a row's accelerators whatever the
     row says, ``speculative`` that it drafted tokens, which is not simulated, ``exposed_host`` that no kernel hides what
-    the host does in a step (``EXPOSED_HOST`` in ``harness.py``), ``asked_ahead`` that a vLLM before 0.14 was asked to
-    schedule ahead (``ASKED_AHEAD_HOST``).
+    the host does in a step (``EXPOSED_HOST`` in ``harness.py``), ``prose`` that prompts were text that tokenisers know
+    (``PROSE_TOKEN_S``). ``all_reduce_norm_bytes`` is by tensor-parallel ranks. The engine has the traits of an
+    ``engine_version``; the version that a row names is a label alone.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -73,6 +74,9 @@ class Setup(BaseModel):
     tokens_beyond_prompt: int | None = None
     receive_interval_steps: int | None = None
     expert_kernels: str | None = None
+    quantised_within: list[str] | None = None
+    all_reduce_norm_bytes: dict[int, int] = {}
+    engine_version: str | None = None
     expert_parallel: bool | None = None
     attention_data_parallel: bool = False
     balanced_groups: BalancedGroups | None = None
@@ -81,7 +85,8 @@ class Setup(BaseModel):
     mixed_graphs: bool | None = None
     async_scheduling: bool | None = None
     exposed_host: bool = False
-    asked_ahead: bool = False
+    step_s: float | None = None
+    prose: bool = False
     speculative: bool = False
     kv_cache: Literal["bf16", "fp8", "as weights"] = "bf16"
     gpu_memory_utilization: float | None = None

@@ -118,7 +118,8 @@ def _fused(simulation: "Simulation") -> tuple[str, ...]:
         if operator is not None and operator.within:
             found[f"{operator.name} (in {operator.within})"] = None
         elif operator is not None and operator.beside_tokens:
-            found[f"{operator.name} (beside routed experts, up to {operator.beside_tokens} tokens)"] = None
+            beside = "all-reduces" if operator.name in ("norm", "activation_quantisation") else "routed experts"
+            found[f"{operator.name} (beside {beside}, up to {operator.beside_tokens} tokens)"] = None
     return tuple(found)
 
 

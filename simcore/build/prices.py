@@ -16,9 +16,10 @@ from simcore.cost.pipeline import PipelineCost
 from simcore.cost.profile_choice import ROOFLINE, chosen_profile, fallback_profiles, needed_kinds
 from simcore.cost.roofline import Roofline
 from simcore.cost.step_cost import StepCost
-from simcore.engines import load_engine
+from simcore.engines import EngineKernels, load_engine
 from simcore.hardware import Accelerator
 from simcore.models import ModelSpec
+from simcore.models.weight_formats import weight_format
 from simcore.scenario import Scenario
 from simcore.scheduling.view import StepPrice
 
@@ -30,7 +31,7 @@ def kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator)
     efficiency = RooflineEfficiency(**scenario.efficiency.model_dump())
     kinds = needed_kinds(spec, cluster.tensor_parallel)
     weights = weight_dtype(scenario, spec)
-    engine = load_engine(scenario.engine).kernels
+    engine = _kernels(scenario, weights)
     profile = chosen_profile(choice, accelerator.name, kinds, named, engine, weights)
     return KernelPrices(
         Roofline.of(accelerator, efficiency, weights),
@@ -42,6 +43,19 @@ def kernel_prices(scenario: Scenario, spec: ModelSpec, accelerator: Accelerator)
         routing=ROUTING if scenario.pricing.routing == "power-law" else "balanced",
         engine=engine,
     )
+
+
+def _kernels(scenario: Scenario, weights: str) -> EngineKernels:
+    """The engine's kernels, with what the scenario has it do within others."""
+    kernels, pricing = load_engine(scenario.engine).kernels, scenario.pricing
+    fusion = kernels.fusion
+    if pricing.quantised_within is not None:
+        stored = weight_format(weights)
+        quantisation = {**fusion.quantisation, stored.kernels or stored.name: pricing.quantised_within}
+        fusion = replace(fusion, quantisation=quantisation)
+    if pricing.all_reduce_norm_bytes is not None:
+        fusion = replace(fusion, all_reduce_norm_bytes=pricing.all_reduce_norm_bytes)
+    return replace(kernels, fusion=fusion)
 
 
 def host_overhead(scenario: Scenario, profile: KernelProfile | None) -> HostOverhead:

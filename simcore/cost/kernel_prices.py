@@ -11,7 +11,7 @@ from simcore.cost.calibrated.profile import MLA_HEAD_DIM
 from simcore.cost.collectives import AlphaBetaPrice, alpha_beta_constants, link_share
 from simcore.cost.fabric import Fabric, measured_topology
 from simcore.cost.linear_attention import LinearAttentionWork
-from simcore.cost.operators import MEASURED_AS, ExpertMatrices, Matrix, Operator
+from simcore.cost.operators import MEASURED_AS, ExpertMatrices, Matrix, Operator, QuantisedInputs
 from simcore.cost.prices import (
     AttentionPrices,
     ElementwisePrice,
@@ -19,11 +19,11 @@ from simcore.cost.prices import (
     ImbalancedExpertPrice,
     Price,
     PriceBeside,
-    QuantisedInputPrice,
     RooflineCollective,
     RooflinePrice,
     SustainedPrice,
 )
+from simcore.cost.quantised_prices import QuantisationPrice, QuantisedInputPrice
 from simcore.cost.roofline import Roofline
 from simcore.engines import ASSUMED_KERNELS, EngineKernels, Padding
 from simcore.models.weight_formats import weight_format
@@ -109,7 +109,7 @@ class KernelPrices:
         A type that was not takes the share of its peak that the one of the nearest peak keeps up, as power is what
         limits both: int8 that of fp8. What the device has no peak for is multiplied as bf16.
         """
-        if operator.shape is None:
+        if not isinstance(operator.shape, Matrix | ExpertMatrices):
             return None
         accelerator = self.roofline.accelerator
         rates, peaks = accelerator.sustained_flops_per_s, accelerator.peak_flops_per_s
@@ -180,6 +180,9 @@ class KernelPrices:
             return None
         if isinstance(shape, Matrix):
             return self._gemm(profile, dtype, shape)
+        if isinstance(shape, QuantisedInputs):
+            small = self._small_gemms(profile, dtype)
+            return small and QuantisationPrice(RooflinePrice(self.roofline, operator), *small, operator.launches)
         assert isinstance(shape, ExpertMatrices)
         return self._experts(self.fallback_profiles.get("moe", profile), dtype, shape, operator)
 
@@ -192,8 +195,13 @@ class KernelPrices:
         found = profile.gemm(dtype, shape.outputs, shape.inputs)
         if found is None or not weight_format(shape.weights).quantises_activations:
             return found
+        small = self._small_gemms(profile, dtype)
+        return found if small is None else QuantisedInputPrice(found, *small)
+
+    def _small_gemms(self, profile: KernelProfile, dtype: str) -> tuple[Price, Price] | None:
+        """A GEMM that takes next to nothing beside what its module does before, and the same in 16 bits."""
         small, plain = (profile.gemm(name, NARROWEST, NARROWEST) for name in (dtype, "bf16"))
-        return found if small is None or plain is None else QuantisedInputPrice(found, small, plain)
+        return None if small is None or plain is None else (small, plain)
 
     def _elementwise(self, operator: Operator, profile: KernelProfile) -> Price | None:
         """An operator that stands for several launches has them priced one by one, with an even share of its bytes."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from simcore.cost.operators import AllReduce, ExpertMatrices, Matrix, Operator
-from simcore.cost.quantisation import apart_from, quantised_inputs
+from simcore.cost.operators import AllReduce, ExpertMatrices, Matrix, Operator, QuantisedInputs
+from simcore.cost.quantisation import Input, apart_from, quantised_inputs
 from simcore.cost.split import Split
 from simcore.engines import ASSUMED_KERNELS, EngineKernels
 from simcore.models import (
@@ -51,17 +51,31 @@ def layer_operators(
         build = _OperatorBuilder(group.count, own, ranks, engine)
         # The residual is read and written in the norm that follows each block, beside its input and output.
         elements = 2 * (spec.norms_per_layer + group.blocks) * hidden
-        yield build.elementwise("norm", elements, spec.norms_per_layer)
+        norms = build.elementwise("norm", elements, spec.norms_per_layer)
+        summed_bytes = engine.fusion.all_reduce_norm_bytes if ranks > 1 else 0
+        summed_tokens = summed_bytes // int(hidden * ACTIVATION_BYTES)
+        yield replace(norms, beside_tokens=summed_tokens)
         yield from _projections(build, group.attention, hidden)
         yield from _feed_forward(build, group.feed_forward, hidden, split)
         if stored.quantises_activations:
             inputs = quantised_inputs(group, own, hidden, ranks, engine)
-            apart = apart_from(inputs, own, engine)
-            if apart:
-                yield build.elementwise("activation_quantisation", sum(apart) * 3 // 2, len(apart))
-            elif inputs:
-                within = " and ".join(sorted({made_by for made_by, _ in inputs}))
-                yield Operator("activation_quantisation", group.count, 0.0, 0.0, 0.0, launches=0, within=within)
+            yield from _quantisation(build, inputs, summed_tokens)
+
+
+def _quantisation(build: "_OperatorBuilder", inputs: list[Input], summed_tokens: int) -> Iterator[Operator]:
+    """The inputs of GEMMs that are quantised by kernels of their own; those of norms not where all-reduces norm."""
+    if not inputs:
+        return
+    apart = apart_from(inputs, build.stored, build.engine)
+    if not apart:
+        within = " and ".join(sorted({made_by for made_by, _ in inputs}))
+        yield Operator("activation_quantisation", build.count, 0.0, 0.0, 0.0, launches=0, within=within)
+    of_norms = [numbers for made_by, numbers in apart if made_by == "norm"]
+    others = [numbers for made_by, numbers in apart if made_by != "norm"]
+    for found, beside_tokens in ((of_norms, summed_tokens), (others, 0)):
+        if found:
+            kernels = build.elementwise("activation_quantisation", sum(found) * 3 // 2, len(found))
+            yield replace(kernels, shape=QuantisedInputs(build.stored.name), beside_tokens=beside_tokens)
 
 
 def embedding_operators(spec: ModelSpec) -> Iterator[Operator]:

@@ -41,6 +41,13 @@ class ExpertMatrices:
 
 
 @dataclass(frozen=True, slots=True)
+class QuantisedInputs:
+    """Inputs of GEMMs that are brought to the numbers that weights in a format are multiplied in."""
+
+    weights: str
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """A kernel whose work depends on the number of tokens alone; ``count`` alike in one forward pass.
 
@@ -58,7 +65,7 @@ class Operator:
     activation_bytes_per_token: float
     experts: int = 1
     experts_per_token: int = 1
-    shape: Matrix | ExpertMatrices | None = None
+    shape: Matrix | ExpertMatrices | QuantisedInputs | None = None
     launches: int = 1
     small_launches: int = 0
     within: str = ""

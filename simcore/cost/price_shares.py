@@ -12,6 +12,7 @@ from simcore.core.token_gaps import StepDurations
 from simcore.cost.calibrated import Source
 from simcore.cost.compiled_attention import CompiledAttention
 from simcore.cost.host_time import HOST
+from simcore.cost.operators import ExpertMatrices, Matrix
 from simcore.cost.pipeline import PipelineCost
 from simcore.cost.step_cost import StepCost
 from simcore.cost.term import StepCounts
@@ -200,7 +201,7 @@ def unmeasured(cost: StepCost) -> list[str]:
     found = []
     for term in cost.token_terms:
         shape = None if term.operator is None else term.operator.shape
-        if shape is not None and term.price.source is Source.ROOFLINE:
+        if isinstance(shape, Matrix | ExpertMatrices) and term.price.source is Source.ROOFLINE:
             kernels = {"experts": "experts", "router": "routers"}.get(term.name, "GEMMs")
             found.append(f"{kernels} in {shape.weights}")
     for kind in cost.compiled_attention:

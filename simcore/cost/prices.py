@@ -129,37 +129,6 @@ class SustainedPrice:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantisedInputPrice:
-    """A measured GEMM without the quantisation of its input, which a ``small`` one shows.
-
-    ``plain`` is the same small GEMM in 16 bits. No GEMM takes less than it.
-    """
-
-    price: Price
-    small: Price
-    plain: Price
-
-    @property
-    def source(self) -> Source:
-        """That of the measurement."""
-        return self.price.source
-
-    def seconds(self, x: int) -> float:
-        """One kernel over ``x`` tokens."""
-        measured, plain_s = self.price.seconds(x), self.plain.seconds(x)
-        quantising_s = max(self.small.seconds(x) - plain_s, 0.0)
-        return max(measured - quantising_s, min(measured, plain_s))
-
-    def inside(self, x: int) -> bool:
-        """Whether that was measured."""
-        return self.price.inside(x)
-
-    def errors_at(self, x: int) -> ErrorQuantiles | None:
-        """Those of the measurement's fit."""
-        return self.price.errors_at(x)
-
-
-@dataclass(frozen=True, slots=True)
 class PriceBeside:
     """A kernel that runs beside others in steps of up to ``most_tokens``, and then takes their bandwidth alone."""
 

@@ -8,10 +8,10 @@ Input = tuple[Producer, int]
 """What makes an input, and its numbers per token and rank."""
 
 
-def apart_from(inputs: list[Input], stored: WeightFormat, engine: EngineKernels) -> list[int]:
-    """The numbers of those inputs that are not written quantised by what makes them."""
+def apart_from(inputs: list[Input], stored: WeightFormat, engine: EngineKernels) -> list[Input]:
+    """Those inputs that are not written quantised by what makes them."""
     fused = engine.fusion.quantisation.get(stored.kernels or stored.name, [])
-    return [elements for made_by, elements in inputs if made_by not in fused]
+    return [one for one in inputs if one[0] not in fused]
 
 
 def quantised_inputs(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from simcore.core.errors import InputError
 from simcore.cost.assumptions import RooflineEfficiency
-from simcore.cost.operators import Operator
+from simcore.cost.operators import ExpertMatrices, Matrix, Operator
 from simcore.hardware import Accelerator
 from simcore.models.weight_formats import weight_format
 
@@ -58,7 +58,7 @@ class Roofline:
 
     def _widens(self, operator: Operator) -> bool:
         """Whether the operator's weights are in fewer bits than the numbers that it multiplies."""
-        if operator.shape is None:
+        if not isinstance(operator.shape, Matrix | ExpertMatrices):
             return False
         stored = weight_format(operator.shape.weights)
         return stored.bits < 16 and (
@@ -68,7 +68,7 @@ class Roofline:
 
     def _rate_of(self, operator: Operator) -> float:
         """The peak for the operator's own weights: a model's router and head may be wider than the rest."""
-        if operator.shape is None:
+        if not isinstance(operator.shape, Matrix | ExpertMatrices):
             return self.matmul_flops_per_s
         peaks = self.accelerator.peak_flops_per_s
         return peaks.get(weight_format(operator.shape.weights).compute_dtype, self.attention_flops_per_s)

@@ -3,16 +3,15 @@
 Nothing else names an engine: adding one is adding a file.
 """
 
+from simcore.engines.fusion import Fusion, Producer
 from simcore.engines.preset import (
     ASSUMED_KERNELS,
     DEFAULT_ENGINE,
     FOLDER,
     EngineKernels,
     EnginePreset,
-    Fusion,
     LaunchCounts,
     Padding,
-    Producer,
     default_limits,
     engine_names,
     limit_notices,

@@ -1,16 +1,17 @@
 """What a preset's file says, checked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simcore.core.errors import InputError, UnknownNameError
 from simcore.core.validation import explain
 from simcore.core.yaml_text import read_yaml
+from simcore.engines.fusion import Fusion
 from simcore.engines.launch import Launch
 from simcore.engines.version import Versions, split_name
 
@@ -49,7 +50,7 @@ class LaunchCounts:
     shared_expert_gating: Launches = 3
     latent_attention: Launches = 7
     latent_projections: Launches = 5
-    uncompiled_latent_attention: Launches = 42
+    uncompiled_latent_attention: Launches = 28
     linear_attention_prompt: Launches = 10
     linear_attention_decode: Launches = 3
 
@@ -62,32 +63,6 @@ class Padding:
 
     hidden: Multiple = 1
     width: Multiple = 1
-
-
-Producer = Literal["norm", "attention", "activation", "permutation"]
-"""What makes the input of a GEMM: a norm, attention, an activation, or the sorting of tokens by experts."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fusion:
-    """What an engine does within another kernel or beside it, so that it takes no time of its own.
-
-    ``operators`` are by name, each with the kernel that does it too. What an "all_reduce" does is done so by several
-    tensor-parallel ranks alone. ``quantisation`` tells by the format of weights whose outputs are quantised as they are
-    written. Of steps of up to ``shared_expert_tokens``, shared experts run beside routed ones: they take the bandwidth
-    that their weights need, and no more.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    operators: dict[str, str] = field(default_factory=dict)
-    quantisation: dict[str, list[Producer]] = field(default_factory=dict)
-    shared_expert_tokens: Annotated[int, Field(ge=0)] = 0
-
-    def host_of(self, operator: str, ranks: int) -> str:
-        """The kernel that does what an operator says on one of so many ranks; empty if the operator is one itself."""
-        host = self.operators.get(operator, "")
-        return "" if host == "all_reduce" and ranks == 1 else host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +83,7 @@ class EngineKernels:
     expert_padding: dict[str, Padding] = field(default_factory=dict)
     fuses_linear_attention_projections: bool = False
     launches: LaunchCounts = LaunchCounts()
-    fusion: Fusion = Fusion()
+    fusion: Fusion = field(default_factory=Fusion)
 
     def fallback_order(self, kind: str) -> list[str]:
         """Whose kernels stand in for a kind, the best first."""
@@ -166,7 +141,11 @@ def load_engine(name: str) -> EnginePreset:
         return preset
     if preset.versions is None:
         raise InputError("engine", name, f"{base} without a version, as its preset knows none")
-    return preset.model_copy(update={"host": preset.host | preset.versions.host(version)})
+    change = preset.versions.change(version)
+    if change is None:
+        return preset
+    kernels = preset.kernels if change.fusion is None else replace(preset.kernels, fusion=change.fusion)
+    return preset.model_copy(update={"host": preset.host | change.host, "kernels": kernels})
 
 
 def default_limits(engine: str, accelerator: str, memory_gib: float) -> dict[str, int]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from simcore.core.errors import InputError
+from simcore.engines.fusion import Fusion
 
 _NUMBER = re.compile(r"\d+")
 _SEPARATOR = "@"
@@ -17,10 +18,11 @@ class _Strict(BaseModel):
 
 
 class Before(_Strict):
-    """Settings of the host that versions before ``before`` have otherwise."""
+    """What versions before ``before`` have otherwise: settings of the host, and what is fused."""
 
     before: str
-    host: dict[str, Any]
+    host: dict[str, Any] = {}
+    fusion: Fusion | None = None
     source: str
 
 
@@ -46,11 +48,10 @@ class Versions(_Strict):
     limits: list[DefaultLimits] = []
     source: str
 
-    def host(self, version: str) -> dict[str, Any]:
-        """What the host of a version has otherwise than the preset says; the change nearest to it counts."""
+    def change(self, version: str) -> Before | None:
+        """What a version has otherwise than the preset says: the change nearest to it counts."""
         later = [change for change in self.changes if number_of(version) < number_of(change.before)]
-        nearest = min(later, key=lambda change: number_of(change.before), default=None)
-        return {} if nearest is None else nearest.host
+        return min(later, key=lambda change: number_of(change.before), default=None)
 
     def limits_on(self, accelerator: str, memory_gib: float) -> dict[str, int]:
         """The limits of a step by default on an accelerator, as settings of the batching policy."""

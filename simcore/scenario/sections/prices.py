@@ -4,7 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from simcore.core.bounds import MOST_COUNT
 from simcore.cost.assumptions import HostOverhead, RooflineEfficiency
+from simcore.engines import Producer
 from simcore.scenario.sections.bounds import KernelSeconds, Share, StepSeconds
 from simcore.workload.config.section import Section, Text
 from simcore.workload.lengths import MAX_TOKENS
@@ -69,5 +71,10 @@ class Pricing(Section):
     """``auto``, ``roofline``, the name of a kernel profile (``vllm-0.19.0``), or the path of a folder with one."""
     expert_kernels: Text = "auto"
     """Kernels of an MoE model's experts by the profile's name for them (``marlin``). ``auto``: the engine's choice."""
+    quantised_within: list[Producer] | None = None
+    """Which of ``norm``, ``attention``, ``activation`` and ``permutation`` write results quantised. ``null``: as the
+    engine's preset says."""
+    all_reduce_norm_bytes: Annotated[int, Field(ge=0, le=MOST_COUNT)] | None = None
+    """Most bytes of an all-reduce that norms its sum. ``null``: as the engine's preset says."""
     routing: Literal["balanced", "power-law"] | ExpertWeights = "power-law"
     """How tokens spread over experts: ``balanced``, ``power-law`` (a mild skew), or a weight for each expert."""

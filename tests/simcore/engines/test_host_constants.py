@@ -2,7 +2,8 @@
 
 import pytest
 
-from fidelity.harness import ASKED_AHEAD_HOST, EXPOSED_HOST
+from fidelity.harness import EXPOSED_HOST, PROSE_TOKEN_S
+from fidelity.setups import setups
 from simcore.cost.assumptions import HOST_RANGES
 from simcore.engines import load_engine
 
@@ -16,8 +17,11 @@ def test_a_fitted_constant_is_one_that_its_name_can_stand_for(engine, name):
     assert low <= load_engine(engine).host.get(name, low) <= high
 
 
-@pytest.mark.parametrize("host", [EXPOSED_HOST, ASKED_AHEAD_HOST])
-def test_hosts_of_older_engines_are_held_to_the_same_ranges(host):
+STATED = [{"step_s": setup.step_s} for setup in setups() if setup.step_s is not None]
+
+
+@pytest.mark.parametrize("host", [EXPOSED_HOST, {"per_prompt_token_s": PROSE_TOKEN_S}, *STATED])
+def test_hosts_of_other_setups_are_held_to_the_same_ranges(host):
     for name, value in host.items():
         low, high, _ = HOST_RANGES[name]
         assert low <= value <= high
