@@ -1,5 +1,15 @@
 """Which constants were fitted on measured rows, and what was chosen while looking at errors."""
 
+BEFORE: dict[str, str] = {
+    "step_s": "1.0e-4 (vLLM), 1.4e-3 (vLLM that does not schedule ahead)",
+    "per_request_s": "4.3e-5 (vLLM that does not schedule ahead)",
+    "launch_s": "4.0e-5, times 0.75 on B200",
+    "request_s": "5.0e-3 (vLLM), 8.0e-3 (SGLang, TensorRT-LLM)",
+    "per_prompt_token_s": "4.0e-6 (SGLang, TensorRT-LLM)",
+    "linear_prompt_s": "3.4e-3",
+}
+"""What host constants were when engines had their own, each on few rows of its own, before groups were left out."""
+
 FITTED = (
     "What a kernel of an eager step, a request in a step, a token of a prompt and a request take of the host "
     "(`launch_s`, `per_request_s`, `per_prompt_token_s`, `request_s`): one value each for vLLM, SGLang and "

@@ -7,6 +7,7 @@ import numpy as np
 
 from fidelity.case import Outcome
 from fidelity.deviation import deviation, grouped
+from fidelity.fitted import BEFORE
 from fidelity.host_fit import TPOT, TTFT, Constant, Fitted, constants_of, fit, fittable, group_of, left_out
 from fidelity.table import Cell, Share, Table
 from simcore.cost.assumptions import HOST_RANGES
@@ -55,9 +56,17 @@ def _of_kind(known: Sequence[Outcome], apart: Sequence[Outcome], kind: str) -> l
 
 
 def _constants(known: Sequence[Outcome]) -> Table:
-    """Each constant, what all rows together would make of it, and what it can be."""
+    """Each constant, what it was, what all rows together would make of it, what it can be, and who has it."""
     fitted = fit(known, constants_of(known))
-    return constants_table(fitted, known, "Host constants")
+    table = constants_table(fitted, known, "Host constants")
+    rows = []
+    for (name, value), row in zip(fitted.values, table.rows, strict=True):
+        having = {group_of(one) for one in known if one.host is not None and one.host.constants[name] == value}
+        rows.append((row[0], BEFORE.get(name, "none"), *row[1:5], f"{len(having)}: {row[5]}", row[6]))
+    columns = list(table.columns)
+    columns[5] = "groups fitted on"
+    columns.insert(1, "before")
+    return Table(table.title, tuple(columns), tuple(rows))
 
 
 def constants_table(fitted: Fitted, runs: Sequence[Outcome], title: str) -> Table:

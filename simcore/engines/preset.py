@@ -50,7 +50,7 @@ class LaunchCounts:
     shared_expert_gating: Launches = 3
     latent_attention: Launches = 7
     latent_projections: Launches = 5
-    uncompiled_latent_attention: Launches = 28
+    uncompiled_latent_attention: Launches = 42
     linear_attention_prompt: Launches = 10
     linear_attention_decode: Launches = 3
 
