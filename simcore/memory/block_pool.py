@@ -1,9 +1,9 @@
 """The blocks of one replica, one by one: who is held how often, who is free, and what the free ones still cache."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from simcore.memory.blank_blocks import BlankBlocks
 from simcore.memory.free_order import FreeOrder, RankedOrder, ReleaseOrder
@@ -234,10 +234,10 @@ class BlockPool:
         if not copies:
             del self._later_copies[key]
 
-    def check(self, tables: Iterable[Sequence[int]]) -> None:
+    def check(self, tables: Iterable[Collection[int]]) -> None:
         """Recount everything from the block tables; raises AssertionError where the books are wrong."""
-        references = [int(block in self._pinned) for block in range(len(self.references))]
-        for table in tables:
+        references = [0] * len(self.references)
+        for table in chain(tables, [self._pinned]):
             for block in table:
                 references[block] += 1
         if references != self.references:
@@ -249,10 +249,16 @@ class BlockPool:
             self._keys[block] != NO_KEY for block in self._blank.given_back
         ):
             raise AssertionError("the free blocks are not told apart by whether they cache something")
-        keys: dict[int, set[int]] = {}
-        for block, key in enumerate(self._keys):
-            if key != NO_KEY:
-                keys.setdefault(key, set()).add(block)
-        noted = {key: {block, *self._later_copies.get(key, ())} for key, block in self._published.items()}
-        if keys != noted or not self._later_copies.keys() <= keys.keys():
+        keys, published, copies = self._keys, self._published, self._later_copies
+        # All that is noted is so, each block once; since as many blocks have a key, nothing is left out.
+        noted = len(published) + sum(map(len, copies.values()))
+        if (
+            noted != len(keys) - keys.count(NO_KEY)
+            or any(keys[block] != key for key, block in published.items())
+            or any(
+                published.get(key, block) == block or keys[block] != key
+                for key, blocks in copies.items()
+                for block in blocks
+            )
+        ):
             raise AssertionError("the index of published blocks differs from their keys")
