@@ -132,13 +132,12 @@ def _baseline(asked: str | None, labels: Sequence[str], settings: Sequence[Mappi
 
 
 def _with_traces_resampled(document: Document) -> Document:
-    """The document with every trace drawn anew by the seed, unless it says whether to, or its turns wait."""
+    """The document with every trace drawn anew by the seed, unless it says whether to."""
 
     def drawn(section: Any) -> Any:
         if isinstance(section, Mapping) and isinstance(section.get("streams"), list):
             return {**section, "streams": [drawn(stream) for stream in section["streams"]]}
-        recorded = isinstance(section, Mapping) and "trace" in section and section.get("turns") != "closed-loop"
-        return {"resample": True, **section} if recorded else section
+        return {"resample": True, **section} if isinstance(section, Mapping) and "trace" in section else section
 
     return {**document, "workload": drawn(document["workload"])} if "workload" in document else document
 

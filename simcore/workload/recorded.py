@@ -9,7 +9,7 @@ from simcore.core.errors import FileError, InputError
 from simcore.workload.batch import RequestBatch
 from simcore.workload.in_memory import InMemoryOpenLoop
 from simcore.workload.recorded_turns import recorded_follow_ups
-from simcore.workload.resampling import BLOCKS, block_length_ns, resampled
+from simcore.workload.resampling import BLOCKS, block_length_ns, resampled, resampled_chats
 from simcore.workload.sessions import Sessions
 from simcore.workload.traces import Columns, Trace, read_trace
 from simcore.workload.traces.formats import assumed_of
@@ -35,8 +35,8 @@ def replay(
 
     ``window_s`` keeps requests from its start to just before its end, in seconds since the first request and before
     scaling; arrivals then count from the start of the window. At most ``requests`` are kept. Of these, with a
-    ``resample_seed``, blocks are drawn (``resampling``). Where ``turns_wait``, which needs a trace that names chats and
-    does not go with drawing, no turn of a chat arrives before the answer to the one before. ``sort``, ``skip_failed``
+    ``resample_seed``, blocks are drawn (``resampling``). Where ``turns_wait``, which needs a trace that names chats,
+    no turn of a chat arrives before the answer to the one before. ``sort``, ``skip_failed``
     and ``block_tokens`` are those of ``read_trace``. Raises FileError for a trace that cannot be read or has no arrival
     times, InputError for a window without a request and a trace too short to draw from.
     """
@@ -78,25 +78,31 @@ def replay(
     cut = recorded.cut_to_limits()
     shortened = int(np.count_nonzero(cut.output_tokens < recorded.output_tokens))
     notices = _notices(path, trace, shortened)
-    if resample_seed is not None:
-        recorded, cut = cut, resampled(cut, resample_seed)
-        block_s = block_length_ns(recorded.arrival_ns) / 1e9
-        notices += (
-            f"{path}: requests were drawn anew by the seed, as {BLOCKS} blocks of {block_s:.3g} s of recorded time, "
-            "with replacement, from anywhere in it and around its end.",
-        )
-    scaled = _scaled(cut, rate_scale)
-    if not turns_wait:
-        return InMemoryOpenLoop(scaled, notices)
-    if trace.chat is None or trace.follows is None:
+    chats = None
+    if trace.chat is not None and trace.follows is not None and (turns_wait or resample_seed is not None):
+        chats = recorded_follow_ups(path, trace.chat[kept], trace.follows[kept])
+    elif turns_wait:
         expected = f"recorded, since {path} does not say which requests follow which"
         raise InputError("workload.turns", "closed-loop", expected)
-    follow_ups = recorded_follow_ups(path, trace.chat[kept], trace.follows[kept])
-    waiting = len(scaled) - len(follow_ups.begins)
+    if resample_seed is not None:
+        block_s = block_length_ns(cut.arrival_ns) / 1e9
+        what, whole = ("requests", "") if chats is None else ("chats", ", each of them whole")
+        if chats is None:
+            cut = resampled(cut, resample_seed)
+        else:
+            cut, chats = resampled_chats(cut, chats, resample_seed)
+        notices += (
+            f"{path}: {what} were drawn anew by the seed, as {BLOCKS} blocks of {block_s:.3g} s of recorded time, "
+            f"with replacement, from anywhere in it and around its end{whole}.",
+        )
+    scaled = _scaled(cut, rate_scale)
+    if chats is None or not turns_wait:
+        return InMemoryOpenLoop(scaled, notices)
+    waiting = len(scaled) - len(chats.begins)
     notices += (
         f"{path}: {waiting:,} turns of chats arrive as recorded, or with the answer before them if it is later.",
     )
-    return Sessions(scaled, follow_ups, notices=notices)
+    return Sessions(scaled, chats, notices=notices)
 
 
 def _scaled(requests: RequestBatch, rate_scale: float) -> RequestBatch:

@@ -2,7 +2,8 @@
 
 Blocks begin anywhere in the recording and go on around its end (the circular block bootstrap of Politis and Romano,
 1992), so every moment of it is as likely as any other. Within a block requests keep their order and their gaps, so
-bursts stay what they are; what lasts longer than a block is lost.
+bursts stay what they are; what lasts longer than a block is lost. Where a trace names chats, these are drawn whole, by
+when they begin.
 """
 
 from dataclasses import replace
@@ -11,7 +12,8 @@ import numpy as np
 
 from simcore.core.errors import InputError
 from simcore.workload.batch import Int64Array, RequestBatch
-from simcore.workload.contents import Contents
+from simcore.workload.contents import Contents, exclusive_sums
+from simcore.workload.sessions import FollowUps
 from simcore.workload.streams import random_stream
 
 BLOCKS = 20
@@ -24,12 +26,46 @@ def resampled(recorded: RequestBatch, seed: int) -> RequestBatch:
     The same seed gives the same requests. Of a request drawn again, no token is one of the earlier copy; copies of one
     number have in common what the requests had. Raises InputError for a recording that is too short to be drawn from.
     """
-    arrival_ns = recorded.arrival_ns
-    too_short = InputError("workload.resample", True, f"a trace of at least {_FEWEST_REQUESTS} requests over some time")
-    if len(recorded) < _FEWEST_REQUESTS or int(arrival_ns[-1] - arrival_ns[0]) < BLOCKS:
+    places, times, copies = _drawn(recorded.arrival_ns, seed, "requests")
+    return _copied(recorded, places, times, copies)
+
+
+def resampled_chats(recorded: RequestBatch, chats: FollowUps, seed: int) -> tuple[RequestBatch, FollowUps]:
+    """The same of whole chats: a turn comes as long after the first as it did, however long that is."""
+    members = np.argsort(chats.session, kind="stable")
+    starts = exclusive_sums(np.bincount(chats.session))
+    first = members[starts[:-1]]
+    by_begin = np.argsort(recorded.arrival_ns[first], kind="stable")
+    drawn, times, copies = _drawn(recorded.arrival_ns[first][by_begin], seed, "chats")
+    drawn = by_begin[drawn]
+    turns = np.diff(starts)[drawn]
+    of_copy = np.repeat(np.arange(len(drawn)), turns)
+    copy_starts = exclusive_sums(turns)[:-1]
+    within = np.arange(len(of_copy)) - copy_starts[of_copy]
+    places = members[starts[:-1][drawn][of_copy] + within]
+    since_first_ns = recorded.arrival_ns[places] - recorded.arrival_ns[first[drawn]][of_copy]
+    arrival_ns = times[of_copy] + since_first_ns
+
+    before = np.full(len(recorded), -1, dtype=np.int64)
+    before[chats.followers] = np.repeat(np.arange(len(recorded)), np.diff(chats.offsets))
+    rank = np.empty(len(recorded), dtype=np.int64)
+    rank[members] = np.arange(len(recorded)) - starts[:-1][chats.session[members]]
+    after = np.flatnonzero(before[places] >= 0)
+    parents = copy_starts[of_copy[after]] + rank[before[places[after]]]
+    follow_ups = FollowUps.of_pairs(parents, after, chats.delay_ns[places], of_copy)
+
+    order = np.argsort(arrival_ns, kind="stable")
+    requests = _copied(recorded, places[order], arrival_ns[order], copies[of_copy][order])
+    return requests, follow_ups.in_order(order)
+
+
+def _drawn(arrival_ns: Int64Array, seed: int, what: str) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The places that are drawn, when each comes, and how often it came before."""
+    too_short = InputError("workload.resample", True, f"a trace of at least {_FEWEST_REQUESTS} {what} over some time")
+    if len(arrival_ns) < _FEWEST_REQUESTS or int(arrival_ns[-1] - arrival_ns[0]) < BLOCKS:
         raise too_short
     span_ns, block_ns = _span_ns(arrival_ns), block_length_ns(arrival_ns)
-    drawn = np.zeros(len(recorded), dtype=np.int64)
+    drawn = np.zeros(len(arrival_ns), dtype=np.int64)
     places, times, copies = [], [], []
     for position, start_ns in enumerate(random_stream(seed, "trace blocks").integers(span_ns, size=BLOCKS)):
         since_ns = (arrival_ns - start_ns) % span_ns
@@ -41,10 +77,14 @@ def resampled(recorded: RequestBatch, seed: int) -> RequestBatch:
         drawn[chosen] += 1
     if not drawn.any():
         raise too_short
-    requests = replace(recorded.at(np.concatenate(places)), arrival_ns=np.concatenate(times))
+    return np.concatenate(places), np.concatenate(times), np.concatenate(copies)
+
+
+def _copied(recorded: RequestBatch, places: Int64Array, times: Int64Array, copies: Int64Array) -> RequestBatch:
+    requests = replace(recorded.at(places), arrival_ns=times)
     if recorded.contents is None or requests.contents is None:
         return requests
-    apart = recorded.contents.end(recorded.output_tokens) * np.concatenate(copies)
+    apart = recorded.contents.end(recorded.output_tokens) * copies
     return replace(requests, contents=_moved(requests.contents, apart))
 
 

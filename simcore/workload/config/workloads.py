@@ -86,7 +86,7 @@ class TraceWorkload(SenderSection):
     turns: Literal["recorded", "closed-loop"] = "recorded"
     """When turns of recorded chats arrive: as ``recorded``, or not before the answer to the turn before."""
     resample: bool = False
-    """Whether the seed draws blocks of recorded time anew, with replacement. ``compare --seeds N`` does."""
+    """Whether the seed draws blocks of recorded time, or of whole chats, anew. ``compare --seeds N`` does."""
 
     @field_validator("window_s", mode="before")
     @classmethod
@@ -101,13 +101,6 @@ class TraceWorkload(SenderSection):
         if window_s is not None and window_s[0] >= window_s[1]:
             raise ValueError("a start before its end")
         return window_s
-
-    @field_validator("resample")
-    @classmethod
-    def _chats_stay_whole(cls, resample: bool, info: ValidationInfo) -> bool:
-        if resample and info.data.get("turns") == "closed-loop":
-            raise ValueError("false with turns that wait for answers, which blocks of time would cut off")
-        return resample
 
     @model_validator(mode="after")
     def _sender_said_once(self) -> Self:
