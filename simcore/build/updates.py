@@ -26,6 +26,7 @@ def check_updates(scenario: Scenario, pools: Sequence[PreparedPool]) -> None:
         old, new = named[update.pool], named[update.to]
         reasons = {
             "it is the same": old is new,
+            f"replicas of {update.pool} come and go": old.scenario.cluster.scaling is not None,
             "their models differ": old.spec.name != new.spec.name,
             "their accelerators differ": old.accelerator != new.accelerator,
             "replicas come and go": (old.scenario.cluster.scaling or new.scenario.cluster.scaling) is not None,

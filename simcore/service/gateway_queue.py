@@ -7,7 +7,7 @@ from simcore.core.request import Request
 from simcore.recording.recorder import Recorder
 from simcore.service.clock import Clock
 from simcore.service.resending import NOWHERE
-from simcore.service.stage import NONE_UP, Stage
+from simcore.service.stage import Stage
 
 FULL = "full"
 
@@ -16,8 +16,7 @@ FULL = "full"
 class GatewayQueue:
     """Keeps replicas closed that have ``most_open`` requests, and holds the others, first come, first served.
 
-    When a replica of the stage has room again, the first of them goes on. With nobody up who could ever have room, all
-    are turned away.
+    When a replica of the stage has room again, the first of them goes on, and all do when there is nobody to wait for.
     """
 
     clock: Clock
@@ -77,9 +76,6 @@ class GatewayQueue:
 
     def _send_on(self) -> None:
         self._looks = False
-        while self._inside and self.stage.any_up:
+        while self._inside and (self.stage.any_up or not any(self._open.values())):
             number = next(iter(self._inside))
             self.send(*self._inside.pop(number))
-        if not any(self._open.values()):
-            for request, _ in list(self._inside.values()):
-                self.give_up(request, NONE_UP)

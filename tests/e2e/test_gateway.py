@@ -174,3 +174,31 @@ def test_each_request_has_one_outcome_whatever_is_done_for_it(tmp_path_factory, 
 def test_what_no_gateway_can_do_is_refused(changes, message, tmp_path):
     with pytest.raises(InputError, match=message):
         Simulation.prepare(SCENARIO | changes, tmp_path)
+
+
+@st.composite
+def elastic_scenarios(draw):
+    """The same over replicas that come and go, on spot instances."""
+    scenario = draw(guarded_scenarios())
+    policies = [{"name": "queue", "requests_per_replica": 4}, {"name": "utilisation"}]
+    scaling = {
+        "policy": draw(st.sampled_from(policies)),
+        "min_replicas": 1,
+        "max_replicas": 3,
+        "interval_s": 0.05,
+        "in_wait_s": draw(st.sampled_from([0.0, 0.3])),
+        "start": {"boot_s": 0.05, "compile_s": 0.05, "warm_up_s": 0.0, "read_gb_per_s": 100.0},
+    }
+    spot = {"notice_s": draw(st.sampled_from([0.0, 0.1])), "reclaimed": [{"replica": 0, "at_s": 0.4}]}
+    cluster = {"accelerator": "l4", "replicas": 1, "routing": scenario["cluster"]["routing"], "scaling": scaling}
+    return scenario | {"cluster": cluster | draw(st.sampled_from([{}, {"spot": spot}]))}
+
+
+@settings(max_examples=20, deadline=None)
+@given(elastic_scenarios())
+def test_each_request_has_one_outcome_while_replicas_come_and_go(tmp_path_factory, scenario):
+    _, cluster, _ = with_one_outcome_each(scenario, tmp_path_factory.getbasetemp())
+    if "end_s" not in scenario["measurement"]:
+        for batch in cluster.batches:
+            assert not batch.requests.by_number
+            assert batch.is_dead or not batch.scheduler.memory.used_blocks
