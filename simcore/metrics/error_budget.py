@@ -73,13 +73,13 @@ def _arrived(run: MeasuredRun, edges_s: Float64Array) -> Callable[[Any], Float64
     return lambda mask: came_between(run.requests["arrival_s"][mask], opened)
 
 
-def _objectives(run: MeasuredRun) -> list[tuple[Any, Any, float]]:
-    """Who kept and who missed each objective, and the share that may miss it."""
+def _objectives(run: MeasuredRun) -> list[tuple[Any, Any, int]]:
+    """Who kept and who missed each objective, and how many of 1000 may miss it: whole, so that rates are exact."""
     return [
         (
             kept(run.requests, metric, limit_s),
             missed(run.requests, metric, limit_s, run.end_s),
-            1 - PERCENTILES[percentile] / 100,
+            1000 - round(10 * PERCENTILES[percentile]),
         )
         for metric, limits in run.scenario.slo.model_dump().items()
         for percentile, limit_s in limits.items()
@@ -92,7 +92,7 @@ def _burn(run: MeasuredRun, count: Callable[[Any], Float64Array]) -> Float64Arra
     for good, bad, budget in _objectives(run):
         missing = count(bad)
         decided = missing + count(good)
-        rates.append(np.where(decided > 0, missing / np.maximum(decided, 1) / budget, np.nan))
+        rates.append(np.where(decided > 0, 1000 * missing / (np.maximum(decided, 1) * budget), np.nan))
     fastest: Float64Array = np.fmax.reduce(rates)
     return fastest
 
