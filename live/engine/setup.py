@@ -178,6 +178,9 @@ def check_scenario(simulation: Simulation) -> None:
     for field in ("replicas", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel"):
         if (value := getattr(scenario.cluster, field)) != 1:
             raise InputError(f"cluster.{field}", value, "1: a live engine has one device")
+    if scenario.cluster.scaling is not None:
+        expected = "no scaling: a live engine is one replica"
+        raise InputError("cluster.scaling.max_replicas", scenario.cluster.scaling.max_replicas, expected)
     if scenario.faults:
         raise InputError("faults", [fault.name for fault in scenario.faults], "none on a live engine")
     if memory.tiers:
