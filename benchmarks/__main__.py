@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import kv_memory, main_job, many_replicas, many_tenants, step_prices
+from benchmarks import clusters, kv_memory, main_job, many_replicas, many_tenants, step_prices
 from benchmarks.main_job import SCENARIOS
 from servetwin.api import prepare
 from simcore.build.simulation import Simulation
@@ -37,7 +37,7 @@ def main(quick: bool, write: Path | None) -> None:
         *_profile(prepare(SCENARIOS / "steady-10k.yaml")),
     ]
     if not quick:
-        for part in (step_prices, kv_memory, many_tenants, many_replicas):
+        for part in (clusters, step_prices, kv_memory, many_tenants, many_replicas):
             lines += ["", *part.report()]
         lines += ["", f"One million requests (steady-1m), whole process, run folder and report written: {_million()}."]
     text = "\n".join(lines) + "\n"

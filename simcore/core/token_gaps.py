@@ -18,7 +18,8 @@ _CHUNKS = 64
 
 def step_ends_ns(start_ns: int, durations_ns: StepDurations) -> list[int]:
     """When each of the steps ends that run one after the other from ``start_ns`` on."""
-    return list(accumulate(map(int, durations_ns), initial=start_ns))[1:]
+    whole = durations_ns if isinstance(durations_ns, list) else durations_ns.tolist()
+    return list(accumulate(whole, initial=start_ns))[1:]
 
 
 class CountedGaps(NamedTuple):

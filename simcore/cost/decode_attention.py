@@ -63,6 +63,8 @@ class DecodeAttention:
         size, context = pool.size, pool.context_tokens
         curves = self._alone.get(size) or self._curves(self._alone, size)
         curve = curves.only
+        if curve is not None and within_ns == FOREVER and 1 < steps <= _WALKED * _SCALAR_STEPS:
+            return [round(price + base) for price in curve.along_steps(context, size, steps)]
         if curve is not None:
             first = round(curve.at(context + size) + base)
         elif curves.windowed:
@@ -79,6 +81,8 @@ class DecodeAttention:
             durations = _list_ns(self._terms(pool, size, curves), steps, base)
         else:
             durations = [round(price + base) for price in curve.along_steps(context, size, steps)]
+        if within_ns == FOREVER:
+            return durations
         enough = len(durations) - more
         excess = sum(durations[:enough]) - within_ns
         while enough > 1 and excess >= durations[enough - 1]:

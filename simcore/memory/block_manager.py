@@ -5,7 +5,7 @@ from itertools import chain
 
 from simcore.core.batch_plan import BlockCopy
 from simcore.core.content import BlockKeys
-from simcore.core.request import Request
+from simcore.core.request import UNSET, Request
 from simcore.memory.block_pool import BlockListener, BlockPool, Expiry
 from simcore.memory.free_order import FreeOrder
 from simcore.memory.paging import Paging
@@ -35,6 +35,7 @@ class KVBlockManager(Paging):
 
     __slots__ = (
         "_keys",
+        "_looked_up",
         "_noted",
         "_pool",
         "_prefix_caching",
@@ -67,6 +68,7 @@ class KVBlockManager(Paging):
         self._unsettled: list[int] = []
         self._keys = RequestKeys(block_size_tokens, namespace)
         self._published_blocks: dict[int, int] = {}
+        self._looked_up: tuple[tuple[int, int, int], list[int]] = ((UNSET, 0, 0), [])
 
     def cached_prefix(self, request: Request) -> tuple[int, int]:
         """Tokens of a waiting request that are in the cache, and how many of their blocks others hold."""
@@ -239,7 +241,10 @@ class KVBlockManager(Paging):
         if not self._prefix_caching:
             return []
         usable = (request.tokens_to_compute - 1) // self.block_size_tokens
-        return self._pool.find(self._keys.of(request).between(0, usable))
+        asked = request.number, usable, self._pool.changes
+        if self._looked_up[0] != asked:  # who is admitted was looked up just before
+            self._looked_up = asked, self._pool.find(self._keys.of(request).between(0, usable))
+        return self._looked_up[1]
 
     def _publish(self, request: Request, tokens: int, copy: bool = True) -> None:
         if not self._prefix_caching:

@@ -43,10 +43,13 @@ class BlockPool:
         "_pinned",
         "_published",
         "_ranked",
+        "changes",
         "references",
     )
 
     def __init__(self, total_blocks: int, order: FreeOrder | None = None, expiry: Expiry | None = None) -> None:
+        self.changes = 0
+        """Counts whatever may change what is found."""
         self.references: list[int] = []
         self._keys: list[int] = []
         self._blank = BlankBlocks(total_blocks)
@@ -84,12 +87,15 @@ class BlockPool:
 
     def find(self, keys: Iterable[int]) -> list[int]:
         """The published blocks of ``keys``, up to the first that is not there."""
+        published, expiry = self._published, self._expiry
+        if expiry is None:
+            return list(iter(map(published.get, keys).__next__, None))
+        self.changes += 1  # as more expires with time
         found: list[int] = []
-        published = self._published
         for key in keys:
             block = published.get(key)
-            if block is not None and self._expiry is not None and self._expired(block, self._expiry):
-                block = self._fresh_copy(key, self._expiry)
+            if block is not None and self._expired(block, expiry):
+                block = self._fresh_copy(key, expiry)
             if block is None:
                 break
             found.append(block)
@@ -105,19 +111,36 @@ class BlockPool:
 
     def take(self, blocks: int) -> list[int]:
         """Hold so many free blocks, those that cache nothing first; the others forget what they cached."""
-        cached, references = self._cached, self.references
+        references = self.references
         taken = self._blank.take(blocks)
         if self._blank.touched > len(references):
             self._grow(self._blank.touched - len(references))
         if len(taken) < blocks:
-            pop, forget = cached.pop, self._forget
-            for _ in range(blocks - len(taken)):
-                block = pop()
-                forget(block)
-                taken.append(block)
+            taken += self._given_up(blocks - len(taken))
         for block in taken:
             references[block] = 1
         return taken
+
+    def _given_up(self, blocks: int) -> list[int]:
+        """So many free blocks in the order in which they give up what they cache."""
+        given_up: list[int] = []
+        if self._ranked is not None:  # what one gives up decides which is next
+            for _ in range(blocks):
+                given_up.append(self._ranked.pop())
+                self._forget(given_up[-1])
+            return given_up
+        pop, keys, published, later_copies = self._cached.pop, self._keys, self._published, self._later_copies
+        self.changes += 1
+        for _ in range(blocks):
+            block = pop()
+            given_up.append(block)
+            key = keys[block]
+            if key in later_copies or self._listener is not None:
+                self._forget(block)
+            else:
+                del published[key]
+                keys[block] = NO_KEY
+        return given_up
 
     def _grow(self, blocks: int) -> None:
         """Keep books of so many more blocks, which are taken for the first time."""
@@ -128,14 +151,16 @@ class BlockPool:
     def hold(self, blocks: Sequence[int], priority: int = 0) -> int:
         """Hold found blocks once more, for a request of this level; returns how many of them were free."""
         were_free = 0
-        references, remove, ranked = self.references, self._cached.remove, self._ranked
+        references, remove = self.references, self._cached.remove
         for block in blocks:
-            if not references[block]:
+            holders = references[block]
+            references[block] = holders + 1
+            if not holders:
                 remove(block)
                 were_free += 1
-            references[block] += 1
-            if ranked is not None:
-                ranked.used(block, priority)
+        if self._ranked is not None:
+            for block in blocks:
+                self._ranked.used(block, priority)
         return were_free
 
     def hold_for_good(self, blocks: Sequence[int]) -> int:
@@ -143,6 +168,7 @@ class BlockPool:
 
         From now on they are found before any other copies.
         """
+        self.changes += 1
         fresh = [block for block in blocks if block not in self._pinned]
         self._pinned.update(fresh)
         for block in fresh:
@@ -163,25 +189,27 @@ class BlockPool:
 
     def held(self, blocks: Sequence[int]) -> int:
         """How many of these blocks somebody holds."""
-        references = self.references
-        return sum(references[block] > 0 for block in blocks)
+        return len(blocks) - list(map(self.references.__getitem__, blocks)).count(0)
 
     def release(self, blocks: Sequence[int]) -> int:
         """Give up a block table, its last block first; returns how many of its blocks are free now."""
-        freed = 0
-        blank, push, keys, references = self._blank.given_back, self._cached.push, self._keys, self.references
+        freed: list[int] = []
+        references = self.references
         for block in reversed(blocks):
-            references[block] -= 1
-            if references[block]:
-                continue
-            freed += 1
+            holders = references[block] - 1
+            references[block] = holders
+            if not holders:
+                freed.append(block)
+        blank, push, keys = self._blank.given_back, self._cached.push, self._keys
+        for block in freed:
             if keys[block] == NO_KEY:
                 blank.append(block)
             else:
                 push(block)
-                if self._expiry is not None:
-                    self._free_since_s[block] = self._expiry.now_s()
-        return freed
+        if self._expiry is not None:
+            for block in freed:
+                self._free_since_s[block] = self._expiry.now_s()
+        return len(freed)
 
     def publish(
         self,
@@ -196,18 +224,19 @@ class BlockPool:
 
         The table begins after ``before`` blocks of the prefix; if ``chained``, no block is of use without those before.
         """
-        published, listener = self._published, self._listener
+        self.changes += 1
+        published, known, listener = self._published, self._keys, self._listener
         for place, key in enumerate(keys, start=first):
             block = table[place]
-            if self._keys[block] == key:
+            if known[block] == key:
                 continue  # another sequence that holds it has published it
-            self._keys[block] = key
+            known[block] = key
             if published.setdefault(key, block) != block:
                 self._later_copies.setdefault(key, OrderedDict())[block] = None
             elif listener is not None:
                 listener(key, True)
             if self._ranked is not None:
-                parent = self._keys[table[place - 1]] if place and chained else NO_KEY
+                parent = known[table[place - 1]] if place and chained else NO_KEY
                 self._ranked.published(block, key, parent, before + place, priority)
 
     def withdraw(self, blocks: Iterable[int]) -> None:
@@ -217,6 +246,7 @@ class BlockPool:
                 self._forget(block)
 
     def _forget(self, block: int) -> None:
+        self.changes += 1
         key = self._keys[block]
         self._keys[block] = NO_KEY
         copies = self._later_copies.get(key)

@@ -57,5 +57,4 @@ class KVStateManager(KVBlockManager):
 
     def _find(self, request: Request) -> list[int]:
         found = super()._find(request)
-        del found[self._states.longest(self._keys.of(request).at, len(found)) :]
-        return found
+        return found[: self._states.longest(self._keys.of(request).at, len(found))]

@@ -52,9 +52,11 @@ class Clock(Environment):
 class Alarm(Event):
     """An event that fires ``delay_ns`` from now, in its ``order`` among those of the same nanosecond."""
 
-    def __init__(self, clock: Clock, delay_ns: int, order: EventPriority) -> None:
+    def __init__(
+        self, clock: Clock, delay_ns: int, order: EventPriority, action: Callable[[Event], None] | None = None
+    ) -> None:
         self.env = clock
-        self.callbacks = []
+        self.callbacks = [] if action is None else [action]
         self._value = None
         self._ok = True
         clock.schedule(self, order, delay_ns)

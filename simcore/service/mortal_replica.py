@@ -115,7 +115,7 @@ class MortalReplica(Replica):
         if not self.is_dead:
             super()._ended(event)
 
-    def _interrupted(self, event: Event) -> None:
+    def _interrupted(self, event: Event | None = None) -> None:
         if not self.is_dead:
             super()._interrupted(event)
 

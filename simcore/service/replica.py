@@ -56,11 +56,9 @@ class Replica:
         self._in_progress: tuple[BatchPlan, int, StepResult] | None = None
         self._entry_counts = config.async_scheduling and sees_entries(scheduler)
         self._last_start_ns = 0
-        loading = scheduler.state.loading
-        if loading is not None:
-            loading.on_loaded = self._look_again
-        self._step_end = Alarm(clock, 0, STEP_END)
-        self._step_end.callbacks.append(self._look)
+        if scheduler.state.loading is not None:
+            scheduler.state.loading.on_loaded = self._look_again
+        self._step_end = Alarm(clock, 0, STEP_END, self._look)
 
     def _make_executor(self, cost: StepCost) -> Executor:
         return simulated_executor(self.scheduler, cost, self._config, self.index)
@@ -102,9 +100,13 @@ class Replica:
         """Plan anew as soon as the step in progress is done."""
         if self._idle is not None:
             self._wake(self._idle)
-        elif self._interruptible:
+        elif self._interruptible and self._in_progress is not None:
             self._interruptible = False
-            Alarm(self._clock, 0, STEP_END).callbacks.append(self._interrupted)
+            _, start_ns, result = self._in_progress
+            if self._clock.now_ns in (start_ns, *step_ends_ns(start_ns, result.durations_ns)):
+                Alarm(self._clock, 0, STEP_END, self._interrupted)  # others may come in the same nanosecond
+            else:
+                self._interrupted()
 
     def catch_up(self) -> None:
         """Note the steps of a jump in progress that have ended, so that all views are as of now."""
@@ -150,7 +152,7 @@ class Replica:
         while clock.next_event_ns != clock.now_ns:
             if not self._take_step():
                 return
-        Alarm(clock, 0, PLAN).callbacks.append(self._look_last)
+        Alarm(clock, 0, PLAN, self._look_last)
 
     def _look_last(self, _: Event) -> None:
         """Go on once all else that happens in this nanosecond has happened."""
@@ -162,7 +164,7 @@ class Replica:
         clock = self._clock
         start_ns = clock.now_ns
         if (ready_ns := self._executor.ready_ns) > start_ns:
-            Alarm(clock, ready_ns - start_ns, PLAN).callbacks.append(self._look)
+            Alarm(clock, ready_ns - start_ns, PLAN, self._look)
             return False
         plan = self._plan(start_ns)
         if plan.empty:
@@ -187,15 +189,14 @@ class Replica:
 
     def _wait_until(self, end_ns: int) -> None:
         """Let the steps in progress take their time."""
-        self._step_end = Alarm(self._clock, end_ns - self._clock.now_ns, STEP_END)
-        self._step_end.callbacks.append(self._ended)
+        self._step_end = Alarm(self._clock, end_ns - self._clock.now_ns, STEP_END, self._ended)
 
     def _ended(self, _: Event) -> None:
         """The steps in progress have ended."""
         self._commit(self._clock.now_ns)
         self._look()
 
-    def _interrupted(self, _: Event) -> None:
+    def _interrupted(self, _: Event | None = None) -> None:
         """Somebody came, or left, during a jump: it ends with the step in progress."""
         self._step_end.callbacks.clear()
         end_ns = self._cut_short()
@@ -274,8 +275,7 @@ class Replica:
         self._idle = idle = Event(self._clock)
         idle.callbacks.append(self._look)
         if retry_ns is not None:
-            alarm = Alarm(self._clock, max(retry_ns - self._clock.now_ns, 1), PLAN)
-            alarm.callbacks.append(lambda _: self._wake(idle))
+            Alarm(self._clock, max(retry_ns - self._clock.now_ns, 1), PLAN, lambda _: self._wake(idle))
 
     def _wake(self, idle: Event) -> None:
         if self._idle is idle:
