@@ -136,8 +136,8 @@ def document() -> str:
     of_trace = (
         f"The first {TRACE_REQUESTS:,} requests of Mooncake's conversation trace as they came, Llama-3.1-70B on "
         f"{TRACE_REPLICAS} replicas of eight H100. `kv-aware` knows of blocks that are stored and removed by events "
-        "that come late. The load is near what the replicas can carry: most caches cost more than the queues that "
-        "`prefix-affinity` lets grow before it. Turns of a conversation are minutes apart, so late events do no harm."
+        "that come late. The load is near what the replicas can carry. `prefix-affinity` finds most, and pays for it "
+        "by queues. Turns of a conversation are minutes apart, so late events do no harm."
     )
     conversations = {name: routed_conversations(routing) for name, routing in ON_A_TRACE.items()}
     lines = ["# Routing", "", fill(text, width=120), "", *table(results, POLICIES, REPLICAS)]
