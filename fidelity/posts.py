@@ -1,7 +1,8 @@
 """Folders of a benchmark result that somebody posted: ``scenario.yaml`` and ``measured.json``.
 
 The scenario states the set-up as far as the post tells it. The other file has what was measured, latencies in
-milliseconds, and what is doubtful about the post. A folder of such folders is read as all of them.
+milliseconds, and what is doubtful about the post. It may be missing where the scenario's trace is a result file of a
+load generator with latencies, which are then what was measured. A folder of such folders is read as all of them.
 """
 
 from collections.abc import Mapping
@@ -10,19 +11,23 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fidelity.bench_latencies import measured_latencies
 from fidelity.case import Case, Refusal
 from fidelity.known_names import known_names
 from fidelity.run_names import is_moe
 from simcore.core.bounds import MOST_COUNT, Figure
-from simcore.core.errors import FileError, ServetwinError
+from simcore.core.errors import FileError, InputError, ServetwinError
 from simcore.core.files import read_json
 from simcore.core.validation import explain
+from simcore.engines import DEFAULT_ENGINE
 from simcore.scenario.reading import read_scenario
 
 SCENARIO, MEASURED = "scenario.yaml", "measured.json"
 _LATENCIES = {"ttft": "ttft_s", "tpot": "tpot_s", "e2e": "e2e_s"}
 _RATES = {"rps": "requests_per_s", "out_tps": "output_tokens_per_s"}
 _MS_PER_S = 1e3
+_OTHER_REQUESTS = ("rate_scale", "window_s", "requests", "resample")
+_NO_FIGURE = "no figure that is compared"
 _OLDER_NAMES = {"prefill-first": "chunked-prefill-first"}
 """Batching policies that scenarios of posts call otherwise."""
 _FILES = (("model",), ("workload", "trace"), ("workload", "lengths", "file"))
@@ -48,10 +53,43 @@ def read_posts(folder: Path) -> list[Case | Refusal]:
         raise FileError(folder, "no such folder")
     if (folder / MEASURED).exists():
         return [_case(folder)]
-    found = sorted(path.parent for path in folder.glob(f"*/{MEASURED}"))
+    if (folder / SCENARIO).exists():
+        return [_own_run(folder)]
+    found = sorted({path.parent for name in (MEASURED, SCENARIO) for path in folder.glob(f"*/{name}")})
     if not found:
         raise FileError(folder, f"holds no {MEASURED}, expected a benchmark result that was posted or folders of such")
-    return [_case(one) for one in found]
+    return [_case(one) if (one / MEASURED).exists() else _own_run(one) for one in found]
+
+
+def _own_run(folder: Path) -> Case | Refusal:
+    """A scenario whose trace is the result file of the run that it repeats."""
+    document = read_scenario(folder / SCENARIO)
+    workload = document.get("workload")
+    trace = workload.get("trace") if isinstance(workload, Mapping) else None
+    if not isinstance(workload, Mapping) or not isinstance(trace, str):
+        expected = "or a trace in workload that is a result file with latencies"
+        raise FileError(folder, f"holds no {MEASURED}, expected that, {expected}")
+    for field in _OTHER_REQUESTS:
+        if field in workload:
+            expected = "nothing, since the latencies of its result file are of all requests as they were sent"
+            raise InputError(f"{folder / SCENARIO}: workload.{field}", workload[field], expected)
+    path = folder / trace
+    measured = measured_latencies(path, str(workload.get("format", "auto")))
+    document["workload"] = {**workload, "trace": str(path.resolve())}
+    engine, _, version = str(document.get("engine", DEFAULT_ENGINE)).partition("@")
+    cluster = document.get("cluster", {})
+    post = _Post(
+        gpu=str(cluster.get("accelerator")),
+        n=1,
+        model=str(document.get("model")),
+        precision=str(document.get("precision", {}).get("weights", "auto")),
+        engine=engine,
+        version=version or "unstated",
+        load=Path(trace).name,
+        measured={},
+    )
+    labels = _labels(post, document)
+    return Case(folder.name, labels, document, measured) if measured else Refusal(folder.name, labels, _NO_FIGURE)
 
 
 def _case(folder: Path) -> Case | Refusal:
@@ -63,7 +101,7 @@ def _case(folder: Path) -> Case | Refusal:
     labels = _labels(post, document)
     measured = _figures(post.measured)
     if not measured:
-        return Refusal(folder.name, labels, "no figure that is compared")
+        return Refusal(folder.name, labels, _NO_FIGURE)
     return Case(folder.name, labels, document, measured)
 
 

@@ -61,8 +61,12 @@ def _of_vllm_bench(document: Mapping[str, Any], path: Path) -> Rows:
         starts = _even_starts(document.get("request_rate"), len(prompts), path)
     if not isinstance(starts, list) or len(starts) != len(prompts):
         raise FileError(path, f"has start_times that are no list of {len(prompts)}, as input_lens is")
-    columns = zip(starts, prompts, outputs, strict=True)
-    return [{key: start, "input_lens": prompt, "output_lens": output} for start, prompt, output in columns]
+    columns = {key: starts, "input_lens": prompts, "output_lens": outputs}
+    for name in ("ttfts", "itls"):
+        times = document.get(name)
+        if isinstance(times, list) and len(times) == len(prompts):
+            columns[name] = times
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _even_starts(rate: object, count: int, path: Path) -> list[Decimal]:
