@@ -90,7 +90,7 @@ def _cell(row: Row, scale: Scale) -> str:
         return value
     if row.verdict == "same":
         return f"{value}<small>{VERDICT_WORDS['same']}</small>"
-    lines = [f"{scale.difference(row.difference)} ({relative(row)})", scale.interval(row)]
+    lines = [f"{scale.difference(row)} ({relative(row)})", scale.interval(row)]
     if row.p_holm is not None:
         lines.append(f"p {probability(row.p_holm)}")
     style, words = _MARKS.get(row.verdict, ("none", VERDICT_WORDS[row.verdict]))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.formatting import DASH, number, share
+from dashboard.digits import figure
+from dashboard.formatting import DASH, number
 from experiments.comparison import Row
 from simcore.metrics.metric import SECONDS, SHARE
 
@@ -17,6 +18,7 @@ VERDICT_WORDS = {
 }
 _LEAST_SHOWN_P = 0.001
 _LONGEST_LABEL = 30
+_COUNTED = ("requests", "preemptions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +32,31 @@ class Scale:
         """A figure, without its unit."""
         return DASH if value is None else number(value * self.factor)
 
-    def difference(self, value: float | None) -> str:
-        """A figure with its sign, without its unit."""
-        return DASH if value is None else f"{'+' if value > 0 else ''}{number(float(value * self.factor))}"
+    def with_unit(self, value: float | None) -> str:
+        """A figure and its unit, unless it is a mere count."""
+        return self.value(value) if value is None or self.unit in _COUNTED else f"{self.value(value)} {self.unit}"
+
+    def difference(self, row: Row) -> str:
+        """The difference with its sign, without its unit, in the digits that its interval supports."""
+        return _signed(row.difference, self.factor, _half_width(row))
 
     def interval(self, row: Row) -> str:
         """The confidence interval of the difference; nothing where there is none."""
         if row.low is None or row.high is None:
             return ""
-        return f"{self.difference(row.low)} … {self.difference(row.high)}"
+        low, high = (_signed(bound, self.factor, _half_width(row)) for bound in (row.low, row.high))
+        return f"{low} … {high}"
+
+
+def _half_width(row: Row) -> float | None:
+    return None if row.low is None or row.high is None else (row.high - row.low) / 2
+
+
+def _signed(value: float | None, factor: float, half_width: float | None) -> str:
+    if value is None:
+        return DASH
+    shown = figure(value * factor, half_width * factor) if half_width else number(float(value * factor))
+    return f"{'+' if value > 0 else ''}{shown}"
 
 
 def scale_of(rows: Sequence[Row]) -> Scale:
@@ -56,9 +74,12 @@ def scale_of(rows: Sequence[Row]) -> Scale:
 
 
 def relative(row: Row) -> str:
-    """The difference as a share of the baseline, with its sign."""
-    part = row.relative_difference
-    return DASH if part is None else f"{'+' if part > 0 else ''}{share(part)}"
+    """The difference as a share of the baseline, with its sign, in the digits that its interval supports."""
+    part, half_width = row.relative_difference, _half_width(row)
+    if part is None:
+        return DASH
+    of_part = half_width * abs(part / row.difference) if half_width and row.difference else None
+    return f"{_signed(part, 100.0, of_part)} %"
 
 
 def probability(p_value: float | None) -> str:

@@ -24,10 +24,10 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for label, name in names.items():
         if name != label:
             console.print(f"  [bold]{name}[/] {escape(label)}", soft_wrap=True)
-    print_table(_table(comparison, names), console)
-    everywhere = [
-        f"{rows[0].title} {scale_of(rows).value(rows[0].value)}" for rows in comparison.by_metric() if _same(rows)
-    ]
+    by_metric = list(comparison.by_metric())
+    everywhere = [f"{rows[0].title} {scale_of(rows).with_unit(rows[0].value)}" for rows in by_metric if _same(rows)]
+    if len(everywhere) < len(by_metric):
+        print_table(_table(comparison, names), console)
     if everywhere:
         console.print(f"The same for all: {', '.join(everywhere)}", soft_wrap=True)
     console.print(f"Method: {escape(comparison.method)}", soft_wrap=True)
@@ -53,7 +53,7 @@ def _table(comparison: Comparison, names: Mapping[str, str]) -> Table:
             if row.verdict == "baseline":
                 table.add_row(*cells, row.verdict, "", "", "", "")
                 continue
-            figures = (scale.difference(row.difference), scale.interval(row), relative(row), probability(row.p_holm))
+            figures = (scale.difference(row), scale.interval(row), relative(row), probability(row.p_holm))
             style = _STYLES.get(row.verdict)
             table.add_row(*cells, *figures, f"[{style}]{row.verdict}[/]" if style else row.verdict)
     return table

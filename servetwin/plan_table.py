@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
+from dashboard.digits import figure, half_width_text
 from dashboard.formatting import number, seconds, share, time_unit
 from experiments.planner.answers import Answer, Answers
 from experiments.planner.sensitivity import Effect, break_even
 from experiments.planner.trial import Held
 from servetwin.console import plain_table, print_table
-from servetwin.digits import figure, half_width_text
 
 _MOST_BREAK_EVENS = 5
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dashboard.digits import figure, half_width_text
 from experiments.bands.bands import STATISTICS
 from servetwin.console import plain_table, print_table
-from servetwin.digits import figure, half_width_text
 from simcore.core.result import Result
 from simcore.metrics.definitions import PERCENTILES
 from simcore.metrics.metric import Figure, Latency, Rate

@@ -103,7 +103,7 @@ def differences_table(first: Result, second: Result) -> None:
     for pair_of_rows in differences(first, second):
         scale = scale_of(pair_of_rows)
         _, row = pair_of_rows
-        change = scale.difference(row.difference)
+        change = scale.difference(row)
         words = row.verdict == "untested" and "one run, no interval"
         values = (
             row.title,

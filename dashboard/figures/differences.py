@@ -39,7 +39,7 @@ def forest(rows: Sequence[Row], scale: Scale, names: Mapping[str, str], baseline
             mode="markers",
             marker={"color": colour, "size": 10, "symbol": symbol, "line": {"width": 2, "color": colour}},
             name=text(row.variant),
-            hovertemplate=f"{text(row.variant)}: {scale.difference(row.difference)} {scale.unit} ({relative(row)})<br>"
+            hovertemplate=f"{text(row.variant)}: {scale.difference(row)} {scale.unit} ({relative(row)})<br>"
             f"{scale.interval(row) or 'no interval'}<br>{VERDICT_WORDS[row.verdict]}, "
             f"p {probability(row.p_holm)}<extra></extra>",
         )

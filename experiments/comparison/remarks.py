@@ -1,6 +1,7 @@
 """What a reader of a comparison must know beside its figures."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from experiments.comparison.evidence import Evidence
 from experiments.comparison.pairing import Pairing
@@ -8,6 +9,7 @@ from experiments.comparison.plan import Plan
 from experiments.comparison.significance import fewest_pairs, least_p_value
 
 _MOST_LISTED = 8
+_FIGURE = re.compile(r"\d[\d,.]*")
 
 Sentences = tuple[str, ...]
 
@@ -73,7 +75,16 @@ def remarks_on(
                 "finished requests, so they compare different ones."
             )
     remarks = dict.fromkeys(remark for found in evidence.values() for remark in found.remarks)
-    return tuple(warnings), (*notices, *remarks)
+    return tuple(warnings), (*notices, *_each_kind_once(remarks))
+
+
+def _each_kind_once(remarks: Iterable[str]) -> Iterator[str]:
+    """The first of those that differ in figures alone."""
+    kinds: dict[str, list[str]] = {}
+    for remark in remarks:
+        kinds.setdefault(_FIGURE.sub("#", remark), []).append(remark)
+    for first, *others in kinds.values():
+        yield f"{first} Other runs say the same with other figures." if others else first
 
 
 def _list(words: Sequence[str]) -> str:

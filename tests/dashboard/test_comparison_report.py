@@ -66,7 +66,7 @@ def test_the_page_has_the_table_the_figures_and_nothing_to_fetch(comparison):
     assert "3 variants of scheduler.ordering.name · 3 seeds (3 to 5) · 9 runs · m on a" in body
     assert HOSTILE not in body
     assert "&lt;b&gt;sjf&lt;/b&gt;" in body
-    cells = "<small>-100 (-20.0 %)</small><small>-120 … -80.0</small><small>p &lt;0.001</small>"
+    cells = "<small>-100 (-20.0 %)</small><small>-120 … -80</small><small>p &lt;0.001</small>"
     assert f'<td>400{cells}<small class="met">▲ better</small></td>' in body
     assert "<td>0<small>the same</small></td>" in body
     assert "A method." in body
@@ -117,18 +117,28 @@ def test_curves_lie_one_over_the_other():
 
 def test_all_of_a_metric_is_in_one_unit():
     scale = scale_of(ROWS)
-    assert (scale.unit, scale.value(0.4), scale.difference(0.0123)) == ("ms", "400", "+12.3")
+    assert (scale.unit, scale.value(0.4), scale.with_unit(0.4)) == ("ms", "400", "400 ms")
     assert scale_of([row("x", 2e-5, "baseline")]).unit == "µs"
     assert scale_of([row("x", 0.0, "baseline"), row("y", 3.0, "worse")]).unit == "s"
     assert scale_of([row("x", 12.0, "baseline", unit="requests/s")]).value(12.0) == "12.0"
-    none = (scale.value(None), scale.difference(None), scale.interval(ROWS[0]), relative(ROWS[0]))
+    none = (scale.value(None), scale.difference(ROWS[0]), scale.interval(ROWS[0]), relative(ROWS[0]))
     assert none == ("–", "–", "", "–")
+
+
+def test_a_difference_ends_where_the_digits_of_its_interval_do():
+    base, other = row("x", 0.4, "baseline"), row("y", 0.412345, "unclear", 0.012345, -0.0263, 0.051)
+    scale = scale_of([base, other])
+    assert (scale.difference(other), scale.interval(other), relative(other)) == ("+12", "-26 … +51", "+3.1 %")
+    sure = row("y", 0.412345, "worse", 0.012345, 0.012145, 0.012545)
+    assert (scale.difference(sure), scale.interval(sure), relative(sure)) == ("+12.35", "+12.14 … +12.54", "+3.086 %")
+    counts = scale_of([row("x", 3.0, "baseline", unit="preemptions")])
+    assert (counts.with_unit(3.0), scale.difference(row("y", 1.0, "untested", 0.5))) == ("3.00", "+500")
 
 
 def test_wording():
     assert [probability(value) for value in (None, 0.0004, 0.034, 1.0)] == ["–", "<0.001", "0.034", "1"]
     assert (seeds_in_words((4,)), seeds_in_words((4, 5))) == ("seed 4", "2 seeds (4 to 5)")
-    assert relative(ROWS[2]) == "+2.00 %"
+    assert relative(ROWS[2]) == "+2.0 %"
 
 
 LABELS = [

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from servetwin.digits import figure
+from dashboard.digits import figure
 from simcore.output.run_folder import RUN_FILES
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -34,7 +34,7 @@ def _rows(comparison: Comparison) -> None:
                 scale.unit,
                 row.variant,
                 scale.value(row.value),
-                "" if row.difference is None else f"{scale.difference(row.difference)} ({relative(row)})",
+                "" if row.difference is None else f"{scale.difference(row)} ({relative(row)})",
                 scale.interval(row),
                 "" if row.p_holm is None else probability(row.p_holm),
                 _MARKS.get(row.verdict, "") + VERDICT_WORDS[row.verdict],

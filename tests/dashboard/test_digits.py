@@ -2,7 +2,7 @@
 
 import pytest
 
-from servetwin.digits import figure, half_width_text
+from dashboard.digits import figure, half_width_text
 
 
 @pytest.mark.parametrize(
