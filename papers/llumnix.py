@@ -56,7 +56,7 @@ SETUPS: dict[str, dict[str, Any]] = {
     "B200, long outputs": merged(B200, _lengths(CHAT, REASONING)),
 }
 RATE_PER_S = {"lower load": 9.0, "H100": 26.0, "H100, long outputs": 6.5, "B200, long outputs": 8.5}
-MOVES = {
+MOVES: dict[str, Any] = {
     "interval_s": 0.1,
     "policy": {"name": "virtual-usage", "give_below_steps": 30.0, "take_above_steps": 60.0},
 }
