@@ -37,6 +37,8 @@ def assumed(scenario: Scenario, workload: Workload) -> tuple[str, ...]:
             f"{field} counts requests without max_output_tokens as if each filled the whole context."
             for field in dict.fromkeys(counted)
         ]
+    if scenario.adapters is not None:
+        notices.append("Adapters are priced by roofline, whatever prices the other kernels; no figure was measured.")
     ordering = policy_class("ordering", scheduler.ordering["name"])
     by_tenant = "tenant" in getattr(ordering, "keyed_by", {}).values()
     by_tenant = by_tenant or (issubclass(ordering, GroupOrdering) and ordering.group is GroupOrdering.group)

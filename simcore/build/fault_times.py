@@ -22,7 +22,8 @@ def loses_requests(faults: Sequence[FaultSection] | None) -> bool:
 def can_withdraw(scenario: Scenario) -> bool:
     """Whether requests can be taken from a replica before they have ended."""
     hedges = scenario.gateway is not None and scenario.gateway.hedging is not None
-    return hedges or loses_requests(scenario.faults) or scenario.cluster.takes_back
+    asks_again = scenario.retries is not None and scenario.retries.of_timeouts
+    return hedges or asks_again or loses_requests(scenario.faults) or scenario.cluster.takes_back
 
 
 def paces(scenario: Scenario, replicas: int) -> dict[int, Pace]:

@@ -28,9 +28,9 @@ _CHANCE_OF_POISON = 7
 def check_faults(scenario: Scenario, pools: Sequence[PreparedPool]) -> None:
     """Raise ``InputError`` for faults of replicas that are not there, or that cannot be taken out of a run."""
     if not scenario.faults:
-        takes = scenario.cluster.takes_back or (scenario.retries is not None and scenario.retries.of_rejected)
-        if scenario.retries is not None and not takes:
-            raise InputError("retries.attempts", scenario.retries.attempts, "no retries without faults")
+        retries = scenario.retries
+        if retries is not None and not (scenario.cluster.takes_back or retries.of_rejected or retries.of_timeouts):
+            raise InputError("retries.attempts", retries.attempts, "no retries without faults")
         return
     replicas = sum(pool.replicas for pool in pools)
     for place, fault in enumerate(scenario.faults):

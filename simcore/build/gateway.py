@@ -27,6 +27,15 @@ def check_gateway(scenario: Scenario, pools: Sequence[PreparedPool], workload: W
     for field, stated in (("hedging", section.hedging), ("ejection", section.ejection)):
         if stated is not None and hands_over:
             raise InputError(f"gateway.{field}.name", stated["name"], "none where pools hand over requests")
+    if scenario.retries is not None and scenario.retries.of_timeouts:
+        reasons = {
+            "pools hand requests over": hands_over,
+            "samples of a request stay together": samples_per_request(workload) > 1,
+            "pipeline stages have batches in flight": any(pool.pipeline is not None for pool in pools),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise InputError("retries.of_timeouts", True, f"false, since {reason}")
     if section.most_open_requests is not None:
         reasons = {
             "where pools hand over requests": hands_over,
@@ -74,4 +83,5 @@ def _resend_config(section: Retries) -> ResendConfig:
         section.budget_share,
         section.budget_least,
         section.of_rejected,
+        section.of_timeouts,
     )

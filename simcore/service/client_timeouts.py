@@ -1,5 +1,6 @@
 """Clients that give up when an answer takes too long."""
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -39,6 +40,8 @@ class ClientTimeouts:
         self._due: list[_Due] = []
         self._entries = 0
         self._alarm_ns = FOREVER
+        self.asks_again: Callable[[Request, Holder], bool] = lambda request, holder: False
+        """Told of a request without a token that is due; returns whether its client asks again instead of giving up."""
 
     def watch(self, request: Request, holder: Holder) -> None:
         """Follow a request that somebody has just taken in; who would have given up before does so now."""
@@ -64,7 +67,8 @@ class ClientTimeouts:
             entry = heappop(due)
             if self._waits(entry):
                 _, _, _, reason, request, holder = entry
-                holder.give_up(request, reason)
+                if reason is NO_LAST_TOKEN or not self.asks_again(request, holder):
+                    holder.give_up(request, reason)
         self._set_alarm()
 
     @staticmethod

@@ -1,13 +1,14 @@
 """What a gateway does for requests beside routing them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from policies.horizon import FOREVER
 from policies.output_limit import OutputLimit
 from policies.views import ServiceView
 from simcore.core.request import ReadOnlyRequest, Request
 from simcore.service.ejections import Ejections
 from simcore.service.gateway_queue import GatewayQueue
-from simcore.service.hedges import Hedges
+from simcore.service.hedges import Hedges, as_it_came
 from simcore.service.mortal_replica import MortalReplica
 from simcore.service.resending import Resending
 
@@ -26,6 +27,7 @@ class Gateway:
     queue: GatewayQueue | None = None
     shortened: int = 0
     cut_tokens: int = 0
+    _asked_ns: dict[int, int] = field(default_factory=dict)
 
     @property
     def follows(self) -> bool:
@@ -60,6 +62,27 @@ class Gateway:
                 self.hedges.policy.answered(ReadOnlyRequest(request), ttft_s)
         if self.ejections is not None:
             self.ejections.judge(place, ttft_s)
+
+    def asks_again(self, request: Request, replica: MortalReplica, place: int, now_ns: int) -> bool:
+        """Have a request sent anew whose client has waited too long for a token; False if there is no such attempt.
+
+        Its client waits as long for the new one as for the first.
+        """
+        resending = self.resending
+        if resending is None or resending.is_spent(request):
+            return False
+        again, asks_ns = as_it_came(request), now_ns + resending.next_delay_ns(request)
+        later_ns = asks_ns - self._asked_ns.get(request.number, request.arrival_ns)
+        again.first_token_due_ns += later_ns
+        again.due_ns = min(again.due_ns + later_ns, FOREVER)
+        self._asked_ns[request.number] = asks_ns
+        output_tokens = replica.take_back(request)
+        if self.hedges is not None:
+            self.hedges.abandon(request)
+        if self.ejections is not None:
+            self.ejections.judge(place, None)
+        resending.asked_again(again, output_tokens, replica)
+        return True
 
     def close(self) -> None:
         """Leave one copy of each request, as the end of the run cuts it off."""

@@ -52,6 +52,12 @@ class Hedges:
         if request.number in self._pairs:
             self._decide(request)
 
+    def abandon(self, request: Request) -> None:
+        """Withdraw the other copy, if there is one, of a request that was taken from its replica."""
+        pair = self._pairs.pop(request.number, None)
+        if pair is not None:
+            self._withdraw(next(copy for copy in pair if copy.request is not request))
+
     def goes_on(self, request: Request, lost: MortalReplica) -> bool:
         """Whether a request that has lost its replica is on another one as well."""
         pair = self._pairs.pop(request.number, None)
@@ -72,7 +78,7 @@ class Hedges:
         request, replica = first.request, first.replica
         if not replica.has(request) or request.first_token_ns != UNSET:
             return
-        copy = _as_it_came(request)
+        copy = as_it_came(request)
         place = self.stage.pick_other(copy, output_tokens, first.place)
         if place is None:
             return
@@ -101,7 +107,7 @@ class Hedges:
         self.on_withdrawn(copy.request, copy.replica, copy.place)
 
 
-def _as_it_came(request: Request) -> Request:
+def as_it_came(request: Request) -> Request:
     """The request before anything of it was computed."""
     return Request(
         request.number,

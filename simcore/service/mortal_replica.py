@@ -70,6 +70,16 @@ class MortalReplica(Replica):
         self.awaited.clear()
         return lost
 
+    def take_back(self, request: Request) -> int:
+        """Abort an open request without a word; returns the length of its output."""
+        self.catch_up()
+        ends = self._executor.ends
+        assert isinstance(ends, OutputEnds)
+        output_tokens = ends.output_tokens_of(request)
+        self.awaited.pop(request.number, None)
+        self.give_up(request, None)
+        return output_tokens
+
     def is_leaving(self, request: Request) -> bool:
         """Whether a request that was taken from here is still to be freed, at the end of the step in progress."""
         return not self.is_dead and request.number in self.scheduler.cancelled

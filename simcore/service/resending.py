@@ -23,7 +23,7 @@ class ResendConfig:
 
     Each further attempt waits ``backoff`` times as long as the one before. All attempts together are at most
     ``budget_share`` of the requests that have arrived, and ``budget_least``; None without such a limit. With
-    ``of_rejected`` those that are not let in are sent again too.
+    ``of_rejected`` those that are not let in are sent again too, with ``of_timeouts`` those that wait for too long.
     """
 
     attempts: int
@@ -32,6 +32,7 @@ class ResendConfig:
     budget_share: float | None = None
     budget_least: int = 0
     of_rejected: bool = False
+    of_timeouts: bool = False
 
 
 @dataclass(slots=True)
@@ -78,6 +79,18 @@ class Resending:
             return False
         return self._attempt(request, NOWHERE, partial(self._receive, request, output_tokens)) is None
 
+    def asked_again(self, request: Request, output_tokens: int, left: MortalReplica) -> None:
+        """Have a request sent as if it was new, which was taken from a replica since its client has waited too long.
+
+        One that ``is_spent`` has no such attempt.
+        """
+        self.left(request, left)
+        self._attempt(request, left.index, partial(self._receive, request, output_tokens))
+
+    def is_spent(self, request: Request) -> bool:
+        """Whether there is no further attempt of a request."""
+        return self._attempts_of[request.number] >= self.config.attempts or self._over_budget
+
     def left(self, request: Request, replica: MortalReplica) -> None:
         """Take note that a request, or a copy of it, was taken from a replica."""
         self._left.setdefault(request.number, []).append(replica)
@@ -86,6 +99,13 @@ class Resending:
         """Hand to the recorder those that the end of the run found between two attempts."""
         for request, replica in self._between.values():
             self.recorder.request_unfinished(request, replica)
+
+    def next_delay_ns(self, request: Request) -> int:
+        """How long the next attempt of a request waits."""
+        return self._delay_ns(self._attempts_of[request.number] + 1)
+
+    def _delay_ns(self, attempts: int) -> int:
+        return round(self.config.delay_ns * self.config.backoff ** (attempts - 1))
 
     @property
     def _over_budget(self) -> bool:
@@ -101,7 +121,7 @@ class Resending:
         if self._over_budget:
             return NO_BUDGET
         self.attempts += 1
-        delay_ns = round(self.config.delay_ns * self.config.backoff ** (attempts - 1))
+        delay_ns = self._delay_ns(attempts)
         self._between[request.number] = request, replica
         if delay_ns:
             self.clock.call_at(self.clock.now_ns + delay_ns, action)
@@ -110,12 +130,16 @@ class Resending:
         return None
 
     def _send(self, request: Request, output_tokens: int) -> None:
-        if any(replica.is_leaving(request) for replica in self._left[request.number]):
-            self.clock.call_at(self.clock.now_ns + _LOOK_AGAIN_NS, partial(self._send, request, output_tokens))
-            return
-        del self._between[request.number]
-        self.send(request, output_tokens)
+        self._hand_on(request, output_tokens, self.send)
 
     def _receive(self, request: Request, output_tokens: int) -> None:
+        self._hand_on(request, output_tokens, self.receive)
+
+    def _hand_on(self, request: Request, output_tokens: int, to: Callable[[Request, int], None]) -> None:
+        """Have the router take a request, once it is off all replicas."""
+        if any(replica.is_leaving(request) for replica in self._left.get(request.number, ())):
+            later = partial(self._hand_on, request, output_tokens, to)
+            self.clock.call_at(self.clock.now_ns + _LOOK_AGAIN_NS, later)
+            return
         del self._between[request.number]
-        self.receive(request, output_tokens)
+        to(request, output_tokens)

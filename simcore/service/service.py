@@ -19,6 +19,7 @@ from simcore.service.fleets import Fleets
 from simcore.service.gateway import Gateway
 from simcore.service.handovers import Handovers
 from simcore.service.migrations import Migrations
+from simcore.service.mortal_replica import MortalReplica
 from simcore.service.resending import NOWHERE
 from simcore.service.roles import PrefillReplica
 from simcore.service.service_counts import ServiceCounts
@@ -50,6 +51,7 @@ class Router:
         fleets: Fleets | None = None,
     ) -> None:
         self._clock = clock
+        self._client_timeouts = ClientTimeouts(clock)
         self._entry = entry
         self._handovers = handovers
         self._faults = faults
@@ -74,6 +76,8 @@ class Router:
         if gateway.resending is not None:
             gateway.resending.send, gateway.resending.receive = self._resend, self._enter
             gateway.resending.on_dropped = self._note_given_up
+            if gateway.resending.config.of_timeouts:
+                self._client_timeouts.asks_again = self._asks_again
         if handovers is not None:
             self._connect(handovers)
         if migrations is not None:
@@ -87,7 +91,6 @@ class Router:
         self._service = ServiceCounts(self._replicas)
         self._max_context_tokens = max_context_tokens
         self._recorder = recorder
-        self._client_timeouts = ClientTimeouts(clock)
 
     def receive(self, request: Request, output_tokens: int) -> None:
         """Send on, or turn away, a request that arrives now; it would generate ``output_tokens``."""
@@ -224,6 +227,17 @@ class Router:
     def _watch(self, request: Request, holder: Holder) -> None:
         if min(request.first_token_due_ns, request.due_ns) < FOREVER:
             self._client_timeouts.watch(request, holder)
+
+    def _asks_again(self, request: Request, holder: Holder) -> bool:
+        """Whether a client that has waited too long asks again; one whose request is at no replica yet gives up."""
+        if not isinstance(holder, MortalReplica):
+            return False
+        place = holder.index
+        if not self._gateway.asks_again(request, holder, place, self._clock.now_ns):
+            return False
+        self._entry.ended(request, place)
+        self._note_given_up(request)
+        return True
 
     def _follow(self, stage: Stage, place: int) -> None:
         """Hear of the ends of requests at a replica, where anybody wants to know."""

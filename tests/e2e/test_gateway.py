@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from simcore.build.simulation import Simulation
 from simcore.core.errors import InputError
+from simcore.service.client_timeouts import NO_FIRST_TOKEN
 from tests.e2e.outcomes import with_one_outcome_each
 from tests.e2e.scenarios import differences, merged, run, synthetic
 from tests.e2e.test_crashes import SCENARIO
@@ -80,7 +81,8 @@ def test_a_slow_replica_is_ejected_and_comes_back(tmp_path):
     first = out[0]
     assert first["until_s"] - first["at_s"] == pytest.approx(2.0)
     requests = result.requests
-    meanwhile = (requests["arrival_s"] > first["at_s"]) & (requests["arrival_s"] < first["until_s"])
+    # prompts are tokenised before they are sent
+    meanwhile = (requests["arrival_s"] > first["at_s"]) & (requests["arrival_s"] < first["until_s"] - 0.05)
     assert (requests["replica"][meanwhile] != 2).all()
     assert (requests["replica"][requests["arrival_s"] > out[-1]["until_s"]] == 2).any()
     p99s = [each.summary["metrics"]["ttft_s"]["p99"] for each in (result, plain)]
@@ -115,6 +117,31 @@ def test_clients_that_are_turned_away_come_again(tmp_path):
     assert spent.summary["gateway"]["retries"] == 1
 
 
+def test_a_client_that_waits_too_long_asks_again_and_may_be_served_elsewhere(tmp_path):
+    # Request 2 is behind the long request 0. After 0.1 s it comes again, to replica 1 in turn, which is idle by then.
+    rows = [(0.0, 100, LONG), (0.0, 100, SHORT), (0.01, 100, SHORT)]
+    workload = queue_of(rows, tmp_path) | {"first_token_timeout_s": 0.1}
+    gives_up = run(TWO | {"workload": workload}, tmp_path)
+    assert gives_up.summary["counts"]["rejected_by_reason"] == {NO_FIRST_TOKEN: 1}
+    retries = {"attempts": 2, "of_timeouts": True}
+    result = both(TWO | {"workload": workload, "retries": retries}, tmp_path)
+    requests = result.requests
+    assert requests["replica"].tolist() == [0, 1, 1]
+    assert requests["first_scheduled_s"][2] == pytest.approx(0.11, abs=0.002)
+    assert result.summary["gateway"] == {"retries": 1}
+    assert result.summary["counts"]["finished"] == 3
+
+
+def test_each_time_a_client_waits_as_long_until_its_attempts_are_used_up(tmp_path):
+    alone = merged(TWO, {"cluster": {"replicas": 1}})
+    rows = [(0.0, 100, 2000), (0.01, 100, SHORT)]
+    workload = queue_of(rows, tmp_path) | {"first_token_timeout_s": 0.1}
+    retries = {"attempts": 2, "of_timeouts": True, "delay_s": 0.05, "backoff": 2.0}
+    requests = both(alone | {"workload": workload, "retries": retries}, tmp_path).requests
+    assert requests["reason"][1] == NO_FIRST_TOKEN
+    assert requests["end_s"][1] == pytest.approx(0.01 + 0.1 + 0.05 + 0.1 + 0.1 + 0.1, abs=0.01)
+
+
 def test_who_waits_at_the_gateway_goes_where_there_is_room_first(tmp_path):
     # Both replicas are busy until request 1 is done; then 2 and 3 go to its replica, in their order.
     rows = [(0.0, 100, LONG), (0.0, 100, SHORT), (0.001, 100, SHORT), (0.002, 100, SHORT)]
@@ -139,7 +166,9 @@ def guarded_scenarios(draw):
     gateway = {"hedging": draw(st.sampled_from(hedging)), "ejection": draw(st.sampled_from(ejection))}
     return scenario | {
         "gateway": gateway | draw(st.sampled_from([{}, {"output_limit": limit[0]}, {"most_open_requests": 3}])),
-        "retries": scenario["retries"] | {"of_rejected": draw(st.booleans()), "delay_s": 0.05},
+        "retries": scenario["retries"]
+        | {"of_rejected": draw(st.booleans()), "of_timeouts": draw(st.booleans()), "delay_s": 0.05},
+        "workload": scenario["workload"] | draw(st.sampled_from([{}, {"first_token_timeout_s": 0.06}])),
         "scheduler": scenario["scheduler"]
         | {"admission": draw(st.sampled_from([[], [{"name": "priority-shedding", "waiting_requests": {0: 3}}]]))},
     }

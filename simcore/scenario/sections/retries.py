@@ -21,5 +21,7 @@ class Retries(Section):
     default there is no such limit."""
     of_rejected: bool = False
     """Whether requests that an admission policy turns away are sent again too, as impatient clients do."""
+    of_timeouts: bool = False
+    """Whether clients whose first token takes longer than they wait ask again, and wait as long anew."""
     budget_least: Annotated[int, Field(ge=0)] = 10
     """Attempts that the budget allows in any case."""

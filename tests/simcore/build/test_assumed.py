@@ -74,3 +74,8 @@ def test_a_context_that_memory_has_no_room_for_is_told_with_the_longest_that_fit
 def test_blocks_that_are_given_are_looked_at_too():
     (told,), _ = context_warnings(["memory.num_gpu_blocks=101"])
     assert "the longest that fits is 1,600 tokens" in told
+
+
+def test_the_price_of_adapters_is_told_to_be_no_measured_one():
+    said = [it for it in simulate(BASE | {"adapters": {"count": 2}}).summary["notices"] if "Adapters" in it]
+    assert said == ["Adapters are priced by roofline, whatever prices the other kernels; no figure was measured."]
