@@ -66,6 +66,20 @@ def _check_pool(pool: PreparedPool, places: range) -> None:
             raise InputError(f"cluster.spot.reclaimed.{number}.replica", reclaim.replica, expected)
 
 
+def scaling_notices(pool: PreparedPool) -> Iterator[str]:
+    """What a cold start comes to, which decides how far ahead a policy has to look."""
+    scaling = pool.scenario.cluster.scaling
+    if scaling is None:
+        return
+    start, links = scaling.start, _weight_links(pool, scaling)
+    ready_s, whose = start.compile_s + start.warm_up_s, f" of pool {pool.name}" if pool.name else ""
+    yield (
+        f"A cold start of a replica{whose} takes {start.boot_s + links.alone_s + ready_s:.4g} s where no other starts "
+        f"beside it: {start.boot_s:g} s to boot, {links.alone_s:.3g} s for {links.size_bytes / 1e9:.3g} GB of weights, "
+        f"{ready_s:g} s to compile and warm up (cluster.scaling.start)."
+    )
+
+
 def build_fleets(
     pools: Sequence[PreparedPool],
     cluster: SimulatedCluster,
@@ -112,15 +126,20 @@ def _config(pool: PreparedPool, scaling: Scaling, places: range) -> FleetConfig:
         boot_ns=to_ns(start.boot_s),
         ready_ns=to_ns(start.compile_s) + to_ns(start.warm_up_s),
         wake_ns=to_ns(start.wake_s),
-        links=WeightLinks(
-            pool.memory.replica_weight_bytes,
-            start.weights_from,
-            start.read_gb_per_s * 1e9,
-            devices.network_gb_per_s * 1e9 * devices.devices_per_replica,
-            pool.accelerator.pcie_bytes_per_s * devices.devices_per_replica,
-        ),
+        links=_weight_links(pool, scaling),
         most_running=most_running if isinstance(most_running, int) else None,
         spot=_spot(pool),
+    )
+
+
+def _weight_links(pool: PreparedPool, scaling: Scaling) -> WeightLinks:
+    devices = pool.scenario.cluster
+    return WeightLinks(
+        pool.memory.replica_weight_bytes,
+        scaling.start.weights_from,
+        scaling.start.read_gb_per_s * 1e9,
+        devices.network_gb_per_s * 1e9 * devices.devices_per_replica,
+        pool.accelerator.pcie_bytes_per_s * devices.devices_per_replica,
     )
 
 

@@ -19,7 +19,7 @@ from simcore.build.memory_plan import MemoryPlan
 from simcore.build.migration import build_migrations, check_migration
 from simcore.build.pool import PreparedPool, prepare_pools
 from simcore.build.recurrent_state import state_notices
-from simcore.build.scaling import build_fleets, check_scaling
+from simcore.build.scaling import build_fleets, check_scaling, scaling_notices
 from simcore.build.updates import build_updates, check_updates
 from simcore.core.clock import to_ns
 from simcore.core.errors import InputError, ServetwinError, UnknownNameError
@@ -272,6 +272,7 @@ class Simulation:
             gpu = pool.accelerator
             yield from limit_notices(pool.scenario.engine, gpu.name, gpu.memory_bytes / 2**30, tokens_of_a_step)
             yield from assumed(pool.scenario, self.workload)
+            yield from scaling_notices(pool)
             yield from state_notices(pool.scenario, pool.spec, pool.memory.demand.kept_states)
         yield from of_sessions
         for pool in self.pools:

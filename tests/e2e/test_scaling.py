@@ -61,6 +61,7 @@ def test_a_cold_start_takes_boot_weights_compile_and_warm_up(tmp_path):
     (starting, begun_s, ready_s), (serving, from_s, drained_s), *rest = phases(result, 1)
     assert (starting, begun_s, serving) == ("starting", 20.0, "serving")
     assert ready_s == from_s == pytest.approx(serves_s, abs=1e-6)
+    assert f"takes {serves_s - 20:.4g} s where no other starts beside it" in " ".join(result.summary["notices"])
     assert drained_s == 60.0
     own = result.steps["replica"] == 1
     assert result.steps["start_s"][own].min() >= serves_s
@@ -191,12 +192,14 @@ def scenarios(draw):
     shared = {"prefix": [{"name": "shared", "tokens": {"name": "fixed", "tokens": 48}}]}
     workload |= draw(st.sampled_from([{}, closed, shared, {"timeout_s": 0.4}]))
     faults = draw(st.lists(crashes, max_size=3))
+    hedging = {"hedging": {"name": "fixed-delay", "after_s": 0.02}}
     return SCENARIO | {
         "seed": draw(st.integers(0, 1000)),
         "memory": draw(st.sampled_from([{}, {"block_size_tokens": 16, "num_gpu_blocks": 60}])),
         "cluster": cluster,
         "workload": workload,
         **({"faults": faults} if faults else {}),
+        **draw(st.sampled_from([{}, {"gateway": hedging}])),
         "measurement": draw(st.sampled_from([{}, {}, {"end_s": 1.2}])),
     }
 
@@ -232,7 +235,7 @@ def test_each_request_has_one_outcome_whatever_comes_and_goes(tmp_path_factory, 
 
 
 def _phases_follow_one_another(result):
-    """A replica is in one phase at a time, and computes only where it serves or drains."""
+    """A replica is in one phase at a time, and computes only where it serves or drains, until its requests end."""
     follows = {
         "starting": ("serving",),
         "waking": ("serving", "asleep"),
@@ -247,6 +250,9 @@ def _phases_follow_one_another(result):
             assert end_s <= start_s
             if end_s == start_s:
                 assert other in (*follows[phase], "starting", "warming")
+        requests, end_s = result.requests, result.summary["run"]["simulated_s"]
+        if own[-1][0] == "draining" and own[-1][2] == end_s and not (requests["state"] == "unfinished").any():
+            assert requests["end_s"][requests["replica"] == replica].max() == end_s
         steps_s = result.steps["start_s"][result.steps["replica"] == replica].tolist()
         spans = [(start_s, end_s) for phase, start_s, end_s in own if phase in ("serving", "draining")]
         for step_s in steps_s:
