@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from simcore.build.memory_report import memory_report
+from simcore.build.simulation import Simulation
 from simcore.cost.breakdown import OperatorTime, StepShape, together
 from simcore.cost.calibrated import Source
 from simcore.cost.price_shares import unmeasured
 from simcore.output.cluster_text import described
-
-if TYPE_CHECKING:
-    from simcore.build.simulation import Simulation
 
 _CHUNK_TOKENS = 512
 _PROMPT_TOKENS = 2048
@@ -85,7 +82,7 @@ class Explanation:
         return operator.bytes / (operator.seconds * self.peak_bytes_per_s) if operator.seconds else 0.0
 
 
-def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
+def explain_step(simulation: Simulation, shape: StepShape) -> Explanation:
     """Explain a step of a scenario."""
     pipeline = simulation.pipeline
     stages = [simulation.cost.terms(shape)] if pipeline is None else pipeline.stage_terms(shape)
@@ -110,7 +107,7 @@ def explain_step(simulation: "Simulation", shape: StepShape) -> Explanation:
     )
 
 
-def _fused(simulation: "Simulation") -> tuple[str, ...]:
+def _fused(simulation: Simulation) -> tuple[str, ...]:
     """Operators of the model that are part of other kernels, or run beside them, each once."""
     found: dict[str, None] = {}
     for term in simulation.cost.token_terms:
@@ -123,7 +120,7 @@ def _fused(simulation: "Simulation") -> tuple[str, ...]:
     return tuple(found)
 
 
-def usual_shapes(simulation: "Simulation") -> list[StepShape]:
+def usual_shapes(simulation: Simulation) -> list[StepShape]:
     """One decode of the workload's mean length, as many as run at once, a prompt, and those decodes beside a chunk."""
     longest = simulation.max_context_tokens
     report = memory_report(simulation.memory, simulation.workload, longest)

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
 
 from policies.eviction import Eviction
 from simcore.memory.free_order import CachedBlock
-
-if TYPE_CHECKING:
-    from simcore.memory.radix_tree import Node
+from simcore.memory.radix_node import Node
 
 DescribeRun = Callable[[int, int, int], CachedBlock]
 """The facts of a run of blocks from the blocks before it, its own, and a level of priority."""
@@ -36,17 +33,17 @@ class LeafOrder:
     def __len__(self) -> int:
         return len(self._leaves)
 
-    def __contains__(self, node: "Node") -> bool:
+    def __contains__(self, node: Node) -> bool:
         return node.number in self._leaves
 
-    def rate(self, node: "Node") -> None:
+    def rate(self, node: Node) -> None:
         """Say what it is worth to keep a node that has just been let go."""
         if self._eviction is not None and self._describe is not None:
             facts = self._describe(node.start, len(node.blocks), node.priority)
             facts.uses = node.uses
             node.worth = self._eviction.worth(facts)
 
-    def push(self, node: "Node") -> None:
+    def push(self, node: Node) -> None:
         """A node that nobody holds is a leaf now."""
         self._leaves[node.number] = node
         if len(self._heap) > _FEW + 2 * len(self._leaves):
@@ -55,11 +52,11 @@ class LeafOrder:
         else:
             heappush(self._heap, (node.worth, node.last_access, node.number))
 
-    def remove(self, node: "Node") -> None:
+    def remove(self, node: Node) -> None:
         """A node is held, if it was here at all."""
         self._leaves.pop(node.number, None)
 
-    def pop(self) -> "Node":
+    def pop(self) -> Node:
         """Take out the leaf to give up; there must be one."""
         while True:
             worth, last_access, number = heappop(self._heap)

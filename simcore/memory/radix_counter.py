@@ -9,7 +9,8 @@ from simcore.core.request import Request
 from simcore.memory.block_pool import Expiry
 from simcore.memory.leaf_order import LeafOrder
 from simcore.memory.paging import Paging
-from simcore.memory.radix_tree import Node, RadixTree
+from simcore.memory.radix_node import Node
+from simcore.memory.radix_tree import RadixTree
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
 
 _KEPT_BLOCKS = 3

@@ -11,7 +11,8 @@ from simcore.memory.blank_blocks import BlankBlocks
 from simcore.memory.block_pool import Expiry
 from simcore.memory.leaf_order import LeafOrder
 from simcore.memory.paging import Paging
-from simcore.memory.radix_tree import Node, RadixTree
+from simcore.memory.radix_node import Node
+from simcore.memory.radix_tree import RadixTree
 from simcore.memory.request_keys import Namespace, RequestKeys, one_for_all
 
 

@@ -5,7 +5,7 @@ from simcore.memory.block_pool import Expiry
 from simcore.memory.kept_states import KeptStates
 from simcore.memory.leaf_order import LeafOrder
 from simcore.memory.radix_counter import KVRadixCounter
-from simcore.memory.radix_tree import Node
+from simcore.memory.radix_node import Node
 from simcore.memory.request_keys import Namespace, one_for_all
 
 

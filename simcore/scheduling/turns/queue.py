@@ -6,7 +6,8 @@ from policies.ordering import CacheAwareOrdering, Ordering
 from simcore.core.request import Request
 from simcore.memory.leaf_order import LeafOrder
 from simcore.memory.radix_counter import KVRadixCounter
-from simcore.memory.radix_tree import Node, RadixTree
+from simcore.memory.radix_node import Node
+from simcore.memory.radix_tree import RadixTree
 from simcore.scheduling.turns.seat import Seat
 
 _MOST_REFRESHED = 128
