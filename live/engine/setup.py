@@ -183,6 +183,8 @@ def check_scenario(simulation: Simulation) -> None:
         raise InputError("cluster.scaling.max_replicas", scenario.cluster.scaling.max_replicas, expected)
     if scenario.faults:
         raise InputError("faults", [fault.name for fault in scenario.faults], "none on a live engine")
+    if scenario.adapters is not None:
+        raise InputError("adapters.count", scenario.adapters.count, "none on a live engine")
     if memory.tiers:
         raise InputError("memory.tiers", [tier.name for tier in memory.tiers], "none on a live engine")
     if memory.prefix_cache.warm_up_requests:
