@@ -58,6 +58,7 @@ class Stage:
         self._closed_for: list[set[str]] = [set() for _ in replicas]
         self._all_up = True
         self._open_places = list(range(len(replicas)))
+        self._open_views: list[ReplicaAsRouted] | None = None
         self._latest: tuple[int, int] | None = None
         self.block_events: BlockEvents | None = None
         """Who tells the routing policy of the blocks of replicas, where it wants to know."""
@@ -108,6 +109,7 @@ class Stage:
             else:
                 del open_places[at]
             self._all_up = len(open_places) == len(self.replicas)
+            self._open_views = None
             self.routing.note_open(place, is_open)
         if is_open and self.on_opened is not None:
             self.on_opened()
@@ -118,6 +120,7 @@ class Stage:
         if like is not None:
             self._limits[place] = self._limits[like]
         self._views[place] = ReplicaAsRouted(replica)
+        self._open_views = None
         if self.block_events is not None:
             self.block_events.follow(place, replica)
 
@@ -173,7 +176,9 @@ class Stage:
         view = ReadOnlyRequest(request)
         if self._all_up or self.routing.knows_places or not self._open_places:
             return self.routing.choose(view, self._views)
-        return self._open_places[self.routing.choose(view, [self._views[place] for place in self._open_places])]
+        if self._open_views is None:
+            self._open_views = [self._views[place] for place in self._open_places]
+        return self._open_places[self.routing.choose(view, self._open_views)]
 
     def pick_other(self, request: Request, output_tokens: int, apart_from: int) -> int | None:
         """The place of another replica that takes a copy of a request: that with the fewest; None if none is up."""
