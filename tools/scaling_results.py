@@ -123,7 +123,8 @@ def document() -> str:
     )
     said = (
         f"`forecast` costs {100 * (1 - forecast / peak):.0f}% less than the fleet for the peak. It made "
-        f"{starts['starts']:,} cold starts, of {starts['start_s']['mean']:.0f} s on average."
+        f"{starts['starts']:,} cold starts, of {starts['start_s']['mean']:.0f} s on average. At the peak it has more "
+        "replicas than that fleet: it adds a margin for bursts, and keeps the most that was wanted in ten minutes."
     )
     parts = ["# Scaling", "", fill(text, width=120), "", *table(summaries), "", fill(said, width=120), ""]
     parts += ["By the hour under `forecast`:", "", *by_hour(results["`forecast`"])]
