@@ -28,6 +28,13 @@ SYSTEMS: dict[str, Any] = {
     **{f"tau {tau}": {"name": "sjf", "predictor": {"name": "rank-noise", "kendall_tau": tau}} for tau in TAUS},
     "true lengths": {"name": "sjf", "predictor": {"name": "oracle"}},
 }
+TOY_HOST = {
+    "step_s": 1.0,
+    "per_request_s": 0.0,
+    "request_s": 0.0,
+    "per_prompt_token_s": 0.0,
+    "async_scheduling": False,
+}
 TOY_ROWS = "arrival_s,prompt_tokens,output_tokens\n0,1,10\n0,1,2\n0,1,1\n"
 
 
@@ -49,7 +56,7 @@ def _toy(ordering: Mapping[str, Any]) -> float:
     document = {
         "model": "smollm2-135m",
         "cluster": {"accelerator": "h100-sxm"},
-        "host": {"step_s": 1.0, "per_request_s": 0.0, "request_s": 0.0, "async_scheduling": False},
+        "host": TOY_HOST,
         "scheduler": {"batching": {"name": "chunked-prefill", "max_running_requests": 1}},
         "workload": {"trace": "toy.csv"},
     }
