@@ -149,7 +149,7 @@ def test_variants_that_do_the_same_differ_by_exactly_nothing(document, tmp_path,
     else:
         # A P99 needs 500 requests; rates, shares and costs have no interval within one run.
         rates = {"requests_per_s", "goodput_requests_per_s", "slo_attainment", "prefix_hit_rate"}
-        rates |= {"usd_per_h", "usd_per_million_output_tokens"}
+        rates |= {"usd_per_h", "usd_per_million_output_tokens", "joules_per_output_token"}
         assert untested == rates | {"ttft_s.p99", "tpot_s.p99", "e2e_s.p99"}
 
 
