@@ -17,6 +17,7 @@ from calibrate.samples import SampleTable, joined
 from servetwin.console import say
 from simcore.core.errors import InputError, Phrase
 from simcore.core.files import writing
+from simcore.cost.calibrated.document import NOT_STATED
 from simcore.hardware import accelerator_names, load_accelerator
 
 _T = TypeVar("_T")
@@ -82,7 +83,7 @@ def fit_command(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the profile.")],
     source: Annotated[str, typer.Option(help="Who measured: put into the profile.")] = "own measurements",
     licence: Annotated[str, typer.Option(help="The licence of the measurements.")] = "not stated",
-    date: Annotated[str, typer.Option(help="When they were made or read.")] = "not stated",
+    date: Annotated[str, typer.Option(help="The day when they were made or read.")] = NOT_STATED,
 ) -> None:
     """Fit samples of one accelerator to a profile, and say how well it predicts what it has not seen.
 

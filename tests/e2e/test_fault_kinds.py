@@ -109,22 +109,23 @@ def test_poison_by_chance_strikes_its_share(tmp_path):
 
 
 def test_a_budget_bounds_the_attempts_of_all(tmp_path):
-    crash = {"name": "crash", "replica": 1, "at_s": 0.3}
+    crash = {"name": "crash", "replica": 1, "at_s": 0.7}
     spent = {"attempts": 3, "budget_share": 0.0, "budget_least": 2}
     result = run(SCENARIO | {"faults": [crash], "retries": spent}, tmp_path)
     figures = result.summary["faults"]
     assert figures["interrupted_requests"] - figures["given_up_requests"] == 2
+    assert figures["given_up_requests"] > 0
     assert result.summary["counts"]["rejected_by_reason"] == {NO_BUDGET: figures["given_up_requests"]}
 
 
 def test_each_attempt_waits_longer_by_the_backoff(tmp_path):
-    crashes = [{"name": "crash", "replica": 0, "at_s": at_s, "restart_after_s": 1e-6} for at_s in (0.01, 0.5, 1.5)]
+    crashes = [{"name": "crash", "replica": 0, "at_s": at_s, "restart_after_s": 1e-6} for at_s in (0.02, 0.5, 1.5)]
     workload = synthetic({"name": "at-once"}, 100, 2000, requests=1)
     scenario = ALONE | {"workload": workload, "faults": crashes, "retries": {"delay_s": 0.1, "backoff": 3.0}}
     steps = run(scenario, tmp_path).steps
     pauses = steps["start_s"][1:] - steps["end_s"][:-1]
     restarts = steps["start_s"][1:][pauses > 0.01]
-    np.testing.assert_allclose(restarts, [0.11, 0.8, 2.4], atol=1e-9)
+    np.testing.assert_allclose(restarts, [0.12, 0.8, 2.4], atol=1e-9)
 
 
 def test_all_transfers_of_a_bad_time_are_lost_and_no_others(tmp_path):

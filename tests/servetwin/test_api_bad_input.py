@@ -29,7 +29,7 @@ NESTED["itself"] = NESTED
         (lambda: servetwin.simulate("a\0b.yaml"), r"a\x00b.yaml: cannot be a path, as it holds"),
         (lambda: servetwin.simulate("x" * 5000), "cannot be read (File name too long)."),
         (lambda: servetwin.simulate({}), "model is missing, expected text"),
-        (lambda: servetwin.simulate({1: 2}), "1 is an unknown field, expected one of cluster,"),
+        (lambda: servetwin.simulate({1: 2}), "1 is an unknown field, expected one of adapters,"),
         (lambda: servetwin.simulate(SMALL, overrides="seed=3"), "overrides is of type str, expected a list of KEY="),
         (lambda: servetwin.simulate(SMALL, overrides=None), "overrides is None, expected a list of KEY=VALUE."),
         (lambda: servetwin.simulate(SMALL, overrides=[3]), "one of overrides is 3, expected KEY=VALUE."),

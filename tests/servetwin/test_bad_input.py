@@ -72,7 +72,7 @@ NAMES = [
     ("workload.arrivals.name=poison", "workload.arrivals.name is 'poison', expected one of", "'poisson'"),
     ("workload.prompt_tokens.name=unifrm", "workload.prompt_tokens.name is 'unifrm', expected one of", "'uniform'"),
     ("workload={trace: good.csv, format: azure}", "workload.format is 'azure', expected one of", "'azure2023'"),
-    ("clster.replicas=2", "clster is an unknown field, expected one of cluster,", "'cluster'"),
+    ("clster.replicas=2", "clster is an unknown field, expected one of adapters,", "'cluster'"),
     ("cluster.replica=2", "cluster.replica is an unknown field, expected one of accelerator,", "'replicas'"),
     (
         "scheduler.orderng=fcfs",
@@ -97,7 +97,7 @@ NAMES = [
     (f"workload={{requests: 5, {POISSON}, lengths: {{name: empirical, fil: x}}}}", "workload.lengths.fil is", "'file'"),
     ("measurement.warmup=5", "measurement.warmup is an unknown field, expected one of end_s, warmup_s.", "'warmup_s'"),
     ("memory.blocks=5", "memory.blocks is an unknown field, expected one of block_size_tokens,", None),
-    ("1=2", "1 is an unknown field, expected one of cluster,", None),
+    ("1=2", "1 is an unknown field, expected one of adapters,", None),
 ]
 
 

@@ -25,6 +25,8 @@ class _Strict(pydantic.BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
+NOT_STATED = "not stated"
+"""What stands for a day that nobody told."""
 Seconds = Annotated[float, Field(ge=1e-12, le=1e3)]
 PerSecond = Annotated[float, Field(ge=1.0, le=1e24)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -36,10 +38,12 @@ Samples = Annotated[int, Field(ge=1, le=10**12)]
 
 
 def _day(text: str) -> str:
+    if text == NOT_STATED:
+        return text
     try:
         date.fromisoformat(text)
     except ValueError:
-        raise ValueError("a day such as 2026-11-29") from None
+        raise ValueError(f"a day such as 2026-11-29, or {NOT_STATED!r}") from None
     return text
 
 
