@@ -171,7 +171,7 @@ def test_clients_that_give_up_are_forgotten(folder):
 
 def test_one_that_waits_gives_up_beside_one_in_a_step(folder):
     """Both clients give up while the first prompt is computed; only the other request is forgotten at once."""
-    workload = {"rows": [(0.0, 8000, 10), (0.0, 8000, 10)], "timeout_s": 0.05}
+    workload = {"rows": [(0.0, 8000, 10), (0.0, 8000, 10)], "timeout_s": 0.08}
     changes = {"workload": workload, "scheduler": {"batching": {"max_running_requests": 1}}}
     result = run(merged(CHAT, changes), folder, check=True)
     assert result.summary["counts"]["rejected"] == 2
