@@ -81,9 +81,8 @@ class Replica:
         return self.requests.by_number.get(request.number) is request
 
     def give_up(self, request: Request, reason: str | None) -> None:
-        """Abort an open request, as its client gives up now, or (no ``reason``) as it goes on elsewhere.
-
-        What it holds is freed when the step in progress ends."""
+        """Abort an open request, as its client gives up now, or (no ``reason``) as it goes on elsewhere; what it holds
+        is freed when the step in progress ends."""
         self.catch_up()
         self.requests.give_up(request, reason)
         self.scheduler.cancel(request)
@@ -103,7 +102,8 @@ class Replica:
         elif self._interruptible and self._in_progress is not None:
             self._interruptible = False
             _, start_ns, result = self._in_progress
-            if self._clock.now_ns in (start_ns, *step_ends_ns(start_ns, result.durations_ns)):
+            now_ns = self._clock.now_ns
+            if now_ns == start_ns or now_ns in step_ends_ns(start_ns, result.durations_ns):
                 Alarm(self._clock, 0, STEP_END, self._interrupted)  # others may come in the same nanosecond
             else:
                 self._interrupted()
