@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simcore.core.errors import FileError
 from simcore.core.files import writing
-from simcore.core.scratch import NEW, PREFIXES, move_into_place, scratch_folder
+from simcore.core.scratch import NEW, PREFIXES, is_scratch_folder, move_into_place, remove_left_over, scratch_folder
 
 Recogniser = Callable[[Path], bool]
 """Whether the content of a file is what servetwin writes; it may raise ``OSError`` and ``ValueError``."""
@@ -50,7 +50,7 @@ class FolderKind:
 
     def stranger(self, folder: Path) -> str | None:
         """What is wrong with a folder as one of this kind; None for one that is, and for an empty one."""
-        found = sorted(entry.name for entry in folder.iterdir())
+        found = sorted(entry.name for entry in folder.iterdir() if not is_scratch_folder(entry))
         for name in found:
             if name not in self.recognise:
                 return f"holds {name!r}, which is no part of {self.what} and which writing there would delete"
@@ -73,6 +73,7 @@ def check_folder(folder: Path, kind: FolderKind) -> None:
         if place.exists():
             if not place.is_dir():
                 raise FileError(folder, f"is no folder, so {kind.what} cannot be written there")
+            remove_left_over(place)
             stranger = kind.stranger(place)
             if stranger is not None:
                 raise FileError(folder, _with_advice(stranger))

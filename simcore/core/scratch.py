@@ -60,8 +60,13 @@ def remove_left_over(parent: Path) -> None:
     """Remove the hidden folders whose process is gone; an output that one had moved aside goes back to its place."""
     with suppress(OSError):
         for folder in (*parent.glob(f"{PREFIX}*"), *parent.glob(f"{_UNLOCKED}*")):
-            if _is_ours(folder) and _PARTS.issuperset(os.listdir(folder)):
+            if is_scratch_folder(folder):
                 _remove_if_left(folder)
+
+
+def is_scratch_folder(folder: Path) -> bool:
+    """Whether it is such a hidden folder: by its name, its owner and what it holds; raises ``OSError``."""
+    return folder.name.startswith(PREFIXES) and _is_ours(folder) and _PARTS.issuperset(os.listdir(folder))
 
 
 def _is_ours(folder: Path) -> bool:

@@ -176,6 +176,23 @@ def test_hidden_folders_of_others_stay(tmp_path):
     assert names(tmp_path) == [".servetwin-mine", ".servetwin.fresh"]
 
 
+def test_a_folder_in_which_a_process_was_killed_is_still_of_its_kind(tmp_path):
+    place = tmp_path / "out"
+    replace_folder(place, KIND, fill("ours 1"))
+    assert started(place, "killed").wait() == -signal.SIGKILL
+    assert len(names(place)) == 3
+    check_folder(place, KIND)
+    assert names(place) == ["a", "b"]
+
+
+def test_a_hidden_folder_of_others_is_no_part_of_an_output(tmp_path):
+    replace_folder(tmp_path / "out", KIND, fill("ours 1"))
+    (tmp_path / "out" / ".servetwin-mine").mkdir()
+    (tmp_path / "out" / ".servetwin-mine" / "notes").write_text("mine")
+    with pytest.raises(FileError, match="no part of a pair"):
+        check_folder(tmp_path / "out", KIND)
+
+
 WRITER = """
 import sys
 from pathlib import Path
